@@ -1,0 +1,46 @@
+/* engine.h - the forward pass of one model: runs a step of shared memory.
+ *
+ * Layer:   worker/model. Holds the mapped weights and scratch, and nothing that must
+ *          survive: every output goes into KV rows and the step's results.
+ * Bytes:   every row's result depends on that row's tokens and parameters alone, not on
+ * its batch mates, its place in the batch, the chunking or the threads.
+ */
+#ifndef ROPEWAY_WORKER_MODEL_ENGINE_H
+#define ROPEWAY_WORKER_MODEL_ENGINE_H
+
+#include "common/gguf/model_shape.h"
+#include "proto/step.h"
+
+struct engine;
+
+struct engine_options {
+    const char *model_path;
+    uint32_t threads_count;
+    uint32_t step_rows_max;
+    uint32_t step_sequences_max;
+    uint32_t
+        context_length; /* most tokens of a sequence: sizes scratch and RoPE tables */
+};
+
+/* Maps, checks and prepares the model; slot-tests every matrix shape used. */
+enum status engine_open(struct engine **engine, const struct engine_options *options,
+                        struct fault *fault);
+void engine_close(struct engine *engine);
+
+const struct model_shape *engine_shape(const struct engine *engine);
+const char *
+engine_kernels(const struct engine *engine); /* "general (OpenBLAS Haswell)" */
+
+/* Runs the step: writes KV rows into kv (geometry of control->header) and the step's
+ * result arrays and times, but not its done word. previous are the results that
+ * ROW_TOKEN_RESULT rows name, or NULL. Allocates nothing. */
+void engine_run(struct engine *engine, const struct control *control, void *kv,
+                const struct step_view *step, const struct step_view *previous);
+
+/* For perplexity and golden tests: raw logits [rows][vocabulary] of tokens at positions
+ * 0..rows-1 of one sequence from an empty cache, in fp32 KV of the engine's own. rows at
+ * most step_rows_max. */
+enum status engine_logits(struct engine *engine, const uint32_t *tokens,
+                          uint32_t rows_count, float *logits, struct fault *fault);
+
+#endif
