@@ -7,13 +7,15 @@
  * bytes left, types, duplicate keys and tensors, dimensions and their product, block-size
  * multiples, alignment, offsets, overlaps, the end of every tensor against the file's
  * size. Errors:  STATUS_IO, STATUS_CORRUPT, STATUS_UNSUPPORTED; the sentence names file,
- * key or tensor, what was found and what was expected.
+ * key or tensor, what was found and what was expected. Thread:  read-only after open; any
+ * number of threads may ask.
  */
 #ifndef ROPEWAY_COMMON_GGUF_GGUF_H
 #define ROPEWAY_COMMON_GGUF_GGUF_H
 
 #include "common/base/span.h"
 #include "common/base/status.h"
+#include "common/gguf/gguf_type.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,28 +38,10 @@ enum gguf_value_type {
     GGUF_VALUE_TYPES
 };
 
-/* Numbers of the file format: enum ggml_type of the specification. */
-enum gguf_tensor_type {
-    GGUF_TYPE_F32 = 0,
-    GGUF_TYPE_F16 = 1,
-    GGUF_TYPE_Q4_0 = 2,
-    GGUF_TYPE_Q4_1 = 3,
-    GGUF_TYPE_Q5_0 = 6,
-    GGUF_TYPE_Q5_1 = 7,
-    GGUF_TYPE_Q8_0 = 8,
-    GGUF_TYPE_Q2_K = 10,
-    GGUF_TYPE_Q3_K = 11,
-    GGUF_TYPE_Q4_K = 12,
-    GGUF_TYPE_Q5_K = 13,
-    GGUF_TYPE_Q6_K = 14,
-    GGUF_TYPE_BF16 = 30
-};
-
 struct gguf_array {
     enum gguf_value_type type; /* of the elements */
     uint64_t count;
-    const void
-        *data; /* fixed-size elements, little-endian, maybe unaligned; or strings */
+    const void *data; /* elements, little-endian, maybe unaligned; or strings */
 };
 
 struct gguf_tensor {

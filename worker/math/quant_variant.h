@@ -1,0 +1,55 @@
+/* quant_variant.h - names for sources that are compiled once for each instruction set.
+ *
+ * CMake defines QUANT_VARIANT (portable, avx2) and the compiler's flags; each object then
+ * exports its functions under names of its own, and quant_formats.c exports the table.
+ */
+#ifndef ROPEWAY_WORKER_MATH_QUANT_VARIANT_H
+#define ROPEWAY_WORKER_MATH_QUANT_VARIANT_H
+
+#include "worker/math/half.h"
+#include "worker/math/quant.h"
+
+#define QUANT_JOIN(name, variant)   name##_##variant
+#define QUANT_EXPAND(name, variant) QUANT_JOIN(name, variant)
+#define QUANT_NAME(name)            QUANT_EXPAND(name, QUANT_VARIANT)
+
+#define QUANT_DECLARE(name)                                                              \
+    void QUANT_NAME(quant_##name)(const uint8_t *blocks, uint64_t blocks_count,          \
+                                  float *restrict out)
+
+QUANT_DECLARE(f32);
+QUANT_DECLARE(f16);
+QUANT_DECLARE(bf16);
+QUANT_DECLARE(q8_0);
+QUANT_DECLARE(q4_0);
+QUANT_DECLARE(q4_1);
+QUANT_DECLARE(q5_0);
+QUANT_DECLARE(q5_1);
+QUANT_DECLARE(q2_k);
+QUANT_DECLARE(q3_k);
+QUANT_DECLARE(q4_k);
+QUANT_DECLARE(q5_k);
+QUANT_DECLARE(q6_k);
+
+/* Blocks may lie at any address, so numbers of more than a byte are copied out. GGUF and
+ * every processor that we build for are little-endian. */
+static inline uint16_t quant_load_u16(const uint8_t *bytes)
+{
+    uint16_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static inline uint32_t quant_load_u32(const uint8_t *bytes)
+{
+    uint32_t value;
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+static inline float quant_load_half(const uint8_t *bytes)
+{
+    return half_to_float(quant_load_u16(bytes));
+}
+
+#endif
