@@ -189,11 +189,12 @@ struct request_record {
     uint32_t blocks_held_count; /* entries of the block table in use */
     uint32_t
         cached_tokens_count;  /* prompt tokens whose rows came from the prefix cache */
-    uint32_t attempts;        /* worker deaths that met it in a step */
+    uint32_t attempts;        /* worker deaths in its steps since one was committed */
     uint8_t finish_reason;    /* enum finish_reason */
     uint8_t failure_status;   /* enum status of FINISH_FAILED */
     uint8_t block_reason;     /* enum block_reason, while it waits */
-    uint8_t cancel_requested; /* leaves at the next boundary */
+    uint8_t cancel_requested; /* enum finish_reason that it leaves with at the next
+                                 boundary; FINISH_NONE: none asked for */
 
     uint64_t arrived_ns, admitted_ns, first_token_ns,
         finished_ns;      /* monotonic; 0: not yet */
@@ -210,7 +211,11 @@ struct request_record {
     uint32_t stop_tokens_count;  /* u32 each: ids that end it */
     uint32_t grammar_bytes;
     uint32_t client_blob_bytes; /* the frontend's, opaque here */
-    uint32_t padding;
+
+    /* Poison: after a death it runs in steps of at most so many sequences, until one of
+     * them is committed; 0: any. Deaths alone: in steps of no other sequence. */
+    uint16_t suspect_sequences_max;
+    uint16_t deaths_alone;
 };
 
 /* The parts of a record's extent, found by extent_view. */
