@@ -41,6 +41,7 @@ enum gguf_value_type {
 struct gguf_array {
     enum gguf_value_type type; /* of the elements */
     uint64_t count;
+    uint64_t size_bytes;
     const void *data; /* elements, little-endian, maybe unaligned; or strings */
 };
 
@@ -56,6 +57,11 @@ struct gguf_tensor {
 struct gguf;
 
 enum status gguf_open(struct gguf **gguf, const char *path, struct fault *fault);
+
+/* The same for a file's bytes that lie in memory, which the caller keeps until the close.
+ * name stands for the path in sentences. */
+enum status gguf_open_bytes(struct gguf **gguf, const char *name, const void *data,
+                            uint64_t size_bytes, struct fault *fault);
 void gguf_close(struct gguf *gguf);
 
 const char *gguf_path(const struct gguf *gguf);
