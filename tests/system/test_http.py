@@ -121,5 +121,4 @@ class Connections(harness.ServiceTest):
 
 
 if __name__ == "__main__":
-    harness.require_file(harness.TINY_MODEL, "the tiny model")
     harness.main()
