@@ -1,0 +1,25 @@
+#include "scheduler/core/policy.h"
+
+#include <string.h>
+
+static bool came_before(const struct request_record *a, const struct request_record *b)
+{
+    return a->submit_number < b->submit_number;
+}
+
+static const struct policy policies[] = {
+    {"fcfs", came_before},
+};
+
+const struct policy *policy_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+        if (strcmp(policies[i].name, name) == 0)
+            return &policies[i];
+    return NULL;
+}
+
+const char *policy_names(void)
+{
+    return "fcfs";
+}

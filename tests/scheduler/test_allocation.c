@@ -1,0 +1,63 @@
+/* After create the core calls no allocator: the linker sends its calls through here. */
+#include "tests/scheduler/toy.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+static uint64_t allocations;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    allocations++;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    allocations++;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    allocations++;
+    return __real_realloc(memory, size);
+}
+
+Test(allocation, the_counter_counts)
+{
+    struct toy toy;
+    toy_open(&toy, toy_geometry(64, 4, 12, 16), toy_options(8));
+    cr_assert_gt(allocations, 0);
+    toy_close(&toy);
+}
+
+Test(allocation, submit_plan_commit_cancel_and_check_allocate_nothing)
+{
+    struct toy toy;
+    toy_open(&toy, toy_geometry(64, 4, 12, 16), toy_options(8));
+    uint64_t before = allocations;
+    for (int i = 0; i < 100; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "r%d", i);
+        struct toy_request request = {id, .prompt_count = 9, .max_tokens = 5};
+        uint32_t record = toy_submit(&toy, &request);
+        toy_turn(&toy);
+        if (i % 7 == 0)
+            scheduler_cancel(toy.scheduler, record, FINISH_CANCELLED, toy.now_ns);
+        toy_finish_all(&toy);
+        scheduler_set_end_told(toy.scheduler, record, true);
+        while (scheduler_next_news(toy.scheduler) != RECORD_NONE)
+            continue;
+    }
+    cr_assert_eq(allocations, before);
+    cr_assert_eq(scheduler_counters(toy.scheduler)->received, 100);
+    toy_close(&toy);
+}
