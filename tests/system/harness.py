@@ -29,6 +29,7 @@ ROPEWAY = os.path.join(BUILD, "ropeway")
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE of every file here
 START_S = 60
 STOP_S = 40
+POOL = "64MiB"  # a tiny model's token takes 768 bytes: all slots full of long contexts fit
 
 # A program under a sanitizer or on a busy machine is slower, never different.
 ROLES = ("frontend", "scheduler", "worker")
@@ -129,7 +130,14 @@ class Service:
 
     def command(self):
         return [ROPEWAY, "serve", "--model", self.model, "--port", "0", "--instance",
-                self.instance, "--runtime-dir", self.runtime_dir, *self.options]
+                self.instance, "--runtime-dir", self.runtime_dir, *self.pool(),
+                *self.options]
+
+    def pool(self):
+        """A small pool where the test asks for none: reserving the default's takes time."""
+        if {"--num-blocks", "--kv-cache-memory"} & set(self.options):
+            return []
+        return ["--kv-cache-memory", POOL]
 
     def start(self):
         self._ready.clear()

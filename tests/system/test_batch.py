@@ -5,7 +5,7 @@ import random
 import threading
 
 import harness
-from tiny import CONTEXT, ids
+from tiny import LONG_CONTEXT, LONG_MODEL, ids
 
 SEQUENCES = 16
 
@@ -29,7 +29,8 @@ def mixed_requests(count, chance):
 
 
 class Batch(harness.ServiceTest):
-    options = ("--max-model-len", str(CONTEXT), "--max-num-seqs", str(SEQUENCES),
+    model = LONG_MODEL
+    options = ("--max-num-seqs", str(SEQUENCES),
                "--prefill-chunk", "32", "--max-num-batched-tokens", "64")
 
     def ask(self, prompt, parameters, streams):
@@ -72,7 +73,7 @@ class Batch(harness.ServiceTest):
     def test_they_do_run_at_once(self):
         """Otherwise the test above would prove nothing: all slots are seen in use."""
         streams = [self.client.stream("/v1/completions", {
-            "prompt": ids(8, 20 + index), "max_tokens": 900, "ignore_eos": True,
+            "prompt": ids(8, 20 + index), "max_tokens": 3000, "ignore_eos": True,
             "temperature": 0}) for index in range(SEQUENCES)]
         harness.wait_until(lambda: self.client.running() == SEQUENCES, 20, "full slots")
         for stream in streams:
@@ -82,11 +83,11 @@ class Batch(harness.ServiceTest):
     def test_a_long_prompt_does_not_stall_a_stream(self):
         """Between two events of the long prompt's life the stream must have had many."""
         stream = self.client.stream("/v1/completions", {
-            "prompt": "abc", "max_tokens": 900, "ignore_eos": True, "temperature": 0})
+            "prompt": "abc", "max_tokens": 3000, "ignore_eos": True, "temperature": 0})
         next(stream)
         ended = queue.Queue()
         threading.Thread(target=lambda: ended.put(self.client.complete(
-            ids(CONTEXT - 1), max_tokens=1))).start()
+            ids(LONG_CONTEXT - 1), max_tokens=1))).start()
         events = 0
         while ended.empty():
             next(stream)
@@ -98,16 +99,16 @@ class Batch(harness.ServiceTest):
     def test_a_full_queue_is_told_at_once(self):
         """More than slots and queue hold: some are refused with 429 and Retry-After, and
         the others are served."""
-        with harness.Service("--max-model-len", "256", "--max-num-seqs", "1",
-                             "--max-waiting-seqs", "2") as service:
+        with harness.Service("--max-num-seqs", "1",
+                             "--max-waiting-seqs", "2", model=LONG_MODEL) as service:
             from client import Client
             client = Client(service.port)
             streams = [client.stream("/v1/completions", {
-                "prompt": "abc", "max_tokens": 200, "ignore_eos": True})]
+                "prompt": "abc", "max_tokens": 400, "ignore_eos": True})]
             next(streams[0])
             replies = []
             threads = [threading.Thread(target=lambda: replies.append(
-                client.complete("abc", max_tokens=200, ignore_eos=True)))
+                client.complete("abc", max_tokens=400, ignore_eos=True)))
                 for _ in range(12)]
             for thread in threads:
                 thread.start()

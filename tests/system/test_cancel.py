@@ -7,10 +7,10 @@ import threading
 
 import harness
 from harness import wait_until
-from tiny import CONTEXT, ids
+from tiny import LONG_CONTEXT, LONG_MODEL, ids
 
 RETURNS_S = 3  # one iteration, seen through the metrics of a busy machine
-LONG = {"max_tokens": CONTEXT - 64, "ignore_eos": True, "temperature": 0}
+LONG = {"max_tokens": LONG_CONTEXT - 64, "ignore_eos": True, "temperature": 0}
 
 
 def request_bytes(body):
@@ -22,7 +22,8 @@ def request_bytes(body):
 class Leaving(harness.ServiceTest):
     """One slot, so that a second request waits; small chunks, so that a prefill lasts."""
 
-    options = ("--max-model-len", str(CONTEXT), "--max-num-seqs", "1",
+    model = LONG_MODEL
+    options = ("--max-num-seqs", "1",
                "--prefill-chunk", "4", "--max-num-batched-tokens", "8")
 
     def setUp(self):
@@ -69,7 +70,7 @@ class Leaving(harness.ServiceTest):
 
     def test_in_prefill(self):
         for streams in (False, True):
-            connection = self.open({"prompt": ids(CONTEXT - 1), "max_tokens": 1,
+            connection = self.open({"prompt": ids(LONG_CONTEXT - 1), "max_tokens": 1,
                                     "stream": streams})
             wait_until(lambda: self.client.running() == 1, 10, "a running request")
             connection.close()

@@ -4,13 +4,14 @@ import threading
 
 import harness
 from client import Client
-from tiny import CONTEXT, ids
+from tiny import LONG_MODEL, ids
 
-LONG = {"max_tokens": CONTEXT - 64, "ignore_eos": True, "temperature": 0}
+LONG = {"max_tokens": 2000, "ignore_eos": True, "temperature": 0}
 
 
 class Counters(harness.ServiceTest):
-    options = ("--max-model-len", str(CONTEXT), "--max-num-seqs", "4",
+    model = LONG_MODEL
+    options = ("--max-num-seqs", "4",
                "--max-waiting-seqs", "4")
 
     def conserved(self):
@@ -33,7 +34,7 @@ class Counters(harness.ServiceTest):
             elif number % 4 == 1:
                 stream = client.connect()
                 stream.request("POST", "/v1/completions",
-                               '{"prompt":"abc","max_tokens":900,"ignore_eos":true}')
+                               '{"prompt":"abc","max_tokens":2000,"ignore_eos":true}')
                 stream.close()
             else:
                 client.complete("abc", max_tokens=number, ignore_eos=True)

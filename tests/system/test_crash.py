@@ -3,14 +3,15 @@
 import os
 import signal
 import threading
+import unittest
 
 import harness
 from client import Answer, Client
 from harness import Service, ServiceTest, children_of, is_alive, shm_segments, wait_until
-from tiny import CONTEXT
+from tiny import LONG_MODEL
 
 STREAMS = 6
-LONG = {"max_tokens": CONTEXT - 64, "ignore_eos": True, "temperature": 1.0}
+LONG = {"max_tokens": 2000, "ignore_eos": True, "temperature": 1.0}
 BACK_S = 30
 
 
@@ -19,7 +20,7 @@ def prompts():
 
 
 class WorkerDies(ServiceTest):
-    options = ("--max-model-len", str(CONTEXT))
+    model = LONG_MODEL
 
     def test_streams_go_on_with_the_same_bytes(self):
         """Killed three times, each time after every stream has gone on a little."""
@@ -66,7 +67,7 @@ class WorkerDies(ServiceTest):
 
 
 class OthersDie(ServiceTest):
-    options = ("--max-model-len", str(CONTEXT))
+    model = LONG_MODEL
 
     def answers_again(self):
         """A completion by whichever port the frontend has now."""
@@ -115,20 +116,10 @@ class OthersDie(ServiceTest):
         wait_until(self.answers_again, BACK_S, "an answer")
 
 
-class SupervisorDies(ServiceTest):
-    options = ("--max-model-len", str(CONTEXT))
-
-    @classmethod
-    def setUpClass(cls):
-        pass
-
-    @classmethod
-    def tearDownClass(cls):
-        pass
-
+class SupervisorDies(unittest.TestCase):
     def test_children_end_and_the_next_start_reclaims(self):
-        first = Service(*self.options)
-        second = Service(*self.options, instance=first.instance, runtime_dir=first.home)
+        first = Service(model=LONG_MODEL)
+        second = Service(model=LONG_MODEL, instance=first.instance, runtime_dir=first.home)
         try:
             first.start()
             wanted = Client(first.port).completion("abc", temperature=0, max_tokens=8)
@@ -151,8 +142,8 @@ class SupervisorDies(ServiceTest):
             first.discard()
 
     def test_everything_dies_at_once_and_the_next_start_reclaims(self):
-        first = Service(*self.options)
-        second = Service(*self.options, instance=first.instance, runtime_dir=first.home)
+        first = Service(model=LONG_MODEL)
+        second = Service(model=LONG_MODEL, instance=first.instance, runtime_dir=first.home)
         try:
             for _ in range(2):
                 first.start()
@@ -168,7 +159,7 @@ class SupervisorDies(ServiceTest):
     def test_a_stale_file_of_another_shape_is_replaced(self):
         """What lies under our name is empty, or garbage of the right size or of none."""
         for content in (b"", b"garbage" * 1000):
-            service = Service(*self.options)
+            service = Service(model=LONG_MODEL)
             for name in ("control", "kv"):
                 with open(f"/dev/shm/ropeway-{service.instance}-{name}", "wb") as file:
                     os.fchmod(file.fileno(), 0o600)
@@ -178,7 +169,7 @@ class SupervisorDies(ServiceTest):
 
 
 class Hangs(ServiceTest):
-    options = ("--max-model-len", str(CONTEXT))
+    model = LONG_MODEL
 
     def health(self):
         return self.client.get("/health").status

@@ -10,10 +10,10 @@ import unittest
 import harness
 from client import Answer, Client
 from harness import ROPEWAY, Service, children_of, is_alive, shm_segments
-from tiny import CONTEXT
+from tiny import LONG_MODEL
 
 PROGRAMS = ("ropeway", "ropeway-frontend", "ropeway-scheduler", "ropeway-worker")
-LONG = {"prompt": "abc", "max_tokens": CONTEXT - 64, "ignore_eos": True, "temperature": 0}
+LONG = {"prompt": "abc", "max_tokens": 2000, "ignore_eos": True, "temperature": 0}
 
 
 class Signals(unittest.TestCase):
@@ -23,7 +23,7 @@ class Signals(unittest.TestCase):
         self.assertEqual([pid for pid in children.values() if is_alive(pid)], [])
 
     def stop_with(self, numbers, options=(), load=False, group=False):
-        service = Service("--max-model-len", str(CONTEXT), *options)
+        service = Service(*options, model=LONG_MODEL)
         streams = []
         try:
             service.start()
@@ -69,7 +69,7 @@ class Signals(unittest.TestCase):
         self.stop_with([signal.SIGTERM], options=("--drain-timeout", "0"), load=True)
 
     def test_streams_reach_their_end_while_draining(self):
-        service = Service("--max-model-len", str(CONTEXT))
+        service = Service(model=LONG_MODEL)
         try:
             service.start()
             client = Client(service.port)

@@ -1,8 +1,15 @@
-"""What tests may rely on of the tiny model of tools/make_tiny_gguf."""
+"""What tests may rely on of the tiny models that tools/make_tiny_model makes."""
 
-CONTEXT = 1024  # its context is at least this
+import os
+
+from harness import BUILD
+
+# The same weights with a longer context: a generation that lasts long enough to be
+# interrupted in its middle.
+LONG_MODEL = os.path.join(BUILD, "tiny-long.gguf")
+LONG_CONTEXT = 4096
 
 
 def ids(count, first=20):
-    """A prompt of so many tokens; ids below 100 are in its vocabulary."""
+    """A prompt of so many tokens; ids from 3 to 258 are single bytes."""
     return [first + number % 60 for number in range(count)]
