@@ -84,7 +84,8 @@ class Stops(harness.ServiceTest):
         reply = self.client.complete(prompt, stop=[stop], **parameters)
         self.assertEqual(reply.text, wanted, (stop, whole_text))
         self.assertEqual(reply.json["choices"][0]["finish_reason"], "stop")
-        self.assertEqual(reply.json["usage"]["completion_tokens"], completing, (stop, texts))
+        self.assertEqual(reply.json["usage"]["completion_tokens"], completing,
+                         (stop, texts))
         parts = self.client.stream_completion(
             prompt, stop=stop, stream_options={"include_usage": True}, **parameters)
         self.assertEqual(parts.text, wanted)
@@ -216,9 +217,9 @@ class Chance(harness.ServiceTest):
         self.assertEqual(forced.status, 200, forced)
         other = self.client.complete("abc", **GREEDY, logit_bias={"66": 100})
         self.assertNotEqual(forced.text, other.text)
-        self.assertEqual(len(set(self.client.completion(
-            "abc", **{**GREEDY, "max_tokens": 1, "temperature": 2.0}, logit_bias={"65": 100},
-            seed=seed) for seed in range(6))), 1)
+        hot = {**GREEDY, "max_tokens": 1, "temperature": 2.0}
+        self.assertEqual(len({self.client.completion(
+            "abc", **hot, logit_bias={"65": 100}, seed=seed) for seed in range(6)}), 1)
 
     def test_an_end_token_ends_with_stop(self):
         """Whatever the vocabulary calls its end, some seed of many draws it by itself;

@@ -135,7 +135,8 @@ class Bytes(harness.ServiceTest):
                              (b"GET / HTTP/1.1\r\n", b"X: y\r\n" * 500),
                              (b"GET /", b"a" * 4096), (b"", b"\r\n" * 2048)):
             with self.subTest(piece=piece[:6]):
-                sent, received = send_until_closed(self.service.port, first, piece, 64 * MIB)
+                sent, received = send_until_closed(self.service.port, first, piece,
+                                                   64 * MIB)
                 self.assertLess(sent, 32 * MIB)
                 self.assertRegex(received[:12], rb"HTTP/1.1 4(00|14|31)|^$")
 

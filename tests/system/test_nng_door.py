@@ -29,7 +29,8 @@ class Door(harness.ServiceTest):
                               capture_output=True, text=True, timeout=30)
 
     def test_the_example_completes(self):
-        ran = self.run_example("completion", "abc", "--max-tokens", "8", "--temperature", "0")
+        ran = self.run_example("completion", "abc", "--max-tokens", "8",
+                               "--temperature", "0")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(ran.stdout,
                          self.client.completion("abc", max_tokens=8, temperature=0) + "\n")

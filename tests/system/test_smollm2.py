@@ -56,7 +56,8 @@ class SmolLM2(harness.ServiceTest):
         def ask(index):
             replies[index] = self.ask(runs[index])
 
-        threads = [threading.Thread(target=ask, args=(index,)) for index in range(len(runs))]
+        threads = [threading.Thread(target=ask, args=(index,))
+                   for index in range(len(runs))]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -65,11 +66,14 @@ class SmolLM2(harness.ServiceTest):
             with self.subTest(prompt=run["prompt"][:40]):
                 self.assertEqual(reply.status, 200, reply)
                 self.assertEqual(reply.text, run["text"])
-                self.assertEqual(reply.json["usage"]["completion_tokens"], len(run["tokens"]))
-                self.assertEqual(reply.json["choices"][0]["finish_reason"], run["finish"])
+                self.assertEqual(reply.json["choices"][0]["finish_reason"],
+                                 run["finish"])
+                self.assertEqual(reply.json["usage"]["completion_tokens"],
+                                 len(run["tokens"]))
 
     def test_the_capital_of_france_as_text(self):
-        run = next(run for run in references() if run["prompt"] == "The capital of France is")
+        run = next(run for run in references()
+                   if run["prompt"] == "The capital of France is")
         reply = self.client.complete(run["prompt"], max_tokens=run["n"], temperature=0)
         self.assertEqual(reply.text, run["text"])
         self.assertEqual(reply.json["usage"]["prompt_tokens"], len(run["prompt_ids"]))
