@@ -1,0 +1,16 @@
+#include "common/os/clock.h"
+#include <time.h>
+
+#define NS_PER_S 1000000000ull
+
+uint64_t clock_monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+int64_t clock_unix_s(void)
+{
+    return (int64_t)time(NULL);
+}
