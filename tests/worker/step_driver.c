@@ -1,5 +1,5 @@
 #include "tests/worker/step_driver.h"
-#include <criterion/criterion.h>
+#include "common/base/invariant.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,17 +46,15 @@ void driver_init(struct step_driver *driver, struct engine *engine,
     uint64_t control_bytes;
     memset(driver, 0, sizeof *driver);
     driver->engine = engine;
-    cr_assert_eq(layout_control_bytes(&geometry, &control_bytes, &fault), STATUS_OK, "%s",
-                 fault.sentence);
+    INVARIANT(layout_control_bytes(&geometry, &control_bytes, &fault) == STATUS_OK);
     driver->control_memory = aligned_alloc(LAYOUT_PAGE_BYTES, control_bytes);
     driver->kv = malloc(layout_kv_bytes(&geometry));
-    cr_assert(driver->control_memory && driver->kv);
+    INVARIANT(driver->control_memory != NULL && driver->kv != NULL);
     memset(driver->control_memory, 0, control_bytes);
     layout_format(driver->control_memory, &geometry);
     layout_publish(driver->control_memory);
-    cr_assert_eq(
-        layout_view(driver->control_memory, control_bytes, &driver->control, &fault),
-        STATUS_OK, "%s", fault.sentence);
+    INVARIANT(layout_view(driver->control_memory, control_bytes, &driver->control,
+                          &fault) == STATUS_OK);
 }
 
 void driver_fini(struct step_driver *driver)
