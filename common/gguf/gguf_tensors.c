@@ -29,7 +29,7 @@ static bool tensor_is_wrong(const struct gguf_reader *reader,
                             uint64_t value)
 {
     fault_set(reader->fault, STATUS_CORRUPT, NULL,
-              "%s: tensor '%s' %s (%llu); the file is damaged", reader->path,
+              "%s: tensor '%s' %s %llu; the file is damaged", reader->path,
               gguf_label(tensor->name).text, what, (wide)value);
     return false;
 }
@@ -39,7 +39,7 @@ static bool read_dimensions(struct gguf_reader *reader, struct gguf_tensor *tens
     if (!gguf_reader_u32(reader, &tensor->dimensions_count))
         return false;
     if (tensor->dimensions_count < 1 || tensor->dimensions_count > GGUF_DIMENSIONS_MAX)
-        return tensor_is_wrong(reader, tensor, "does not have 1 to 4 dimensions",
+        return tensor_is_wrong(reader, tensor, "must have 1 to 4 dimensions, not",
                                tensor->dimensions_count);
     for (uint32_t i = 0; i < GGUF_DIMENSIONS_MAX; i++)
         tensor->dimensions[i] = 1;
@@ -47,7 +47,7 @@ static bool read_dimensions(struct gguf_reader *reader, struct gguf_tensor *tens
         if (!gguf_reader_u64(reader, &tensor->dimensions[i]))
             return false;
         if (tensor->dimensions[i] == 0)
-            return tensor_is_wrong(reader, tensor, "has an empty dimension", i);
+            return tensor_is_wrong(reader, tensor, "has an empty dimension, number", i);
     }
     return true;
 }
@@ -66,7 +66,8 @@ static bool measure(struct gguf_reader *reader, struct gguf_tensor *tensor)
         return false;
     }
     if (tensor->dimensions[0] % type->block_elements != 0)
-        return tensor_is_wrong(reader, tensor, "has rows that are no whole blocks",
+        return tensor_is_wrong(reader, tensor,
+                               "has rows that are no whole blocks: their length is",
                                tensor->dimensions[0]);
     uint64_t size_bytes = tensor->dimensions[0] / type->block_elements;
     bool overflow = __builtin_mul_overflow(size_bytes, type->block_bytes, &size_bytes);
@@ -74,7 +75,8 @@ static bool measure(struct gguf_reader *reader, struct gguf_tensor *tensor)
         overflow |=
             __builtin_mul_overflow(size_bytes, tensor->dimensions[i], &size_bytes);
     if (overflow)
-        return tensor_is_wrong(reader, tensor, "is larger than any file",
+        return tensor_is_wrong(reader, tensor,
+                               "is larger than any file: its rows have the length",
                                tensor->dimensions[0]);
     tensor->size_bytes = size_bytes;
     return true;
@@ -87,7 +89,7 @@ static bool read_tensor(struct placing *placing)
     if (!gguf_reader_string(reader, &tensor->name))
         return false;
     if (tensor->name.size == 0 || tensor->name.size > NAME_BYTES_MAX)
-        return tensor_is_wrong(reader, tensor, "has a name that is not of 1 to 255 bytes",
+        return tensor_is_wrong(reader, tensor, "must have a name of 1 to 255 bytes, not",
                                tensor->name.size);
     return read_dimensions(reader, tensor) && gguf_reader_u32(reader, &tensor->type) &&
            gguf_reader_u64(reader, &placing->offset) && measure(reader, tensor);
@@ -100,12 +102,12 @@ static bool place(const struct placing *placing, uint64_t data_start, uint32_t a
     struct gguf_tensor *tensor = placing->tensor;
     uint64_t end;
     if (placing->offset % alignment != 0)
-        return tensor_is_wrong(reader, tensor, "is not aligned: see its offset",
+        return tensor_is_wrong(reader, tensor, "is not aligned: its offset is",
                                placing->offset);
     if (__builtin_add_overflow(data_start, placing->offset, &end) ||
         __builtin_add_overflow(end, tensor->size_bytes, &end))
-        return tensor_is_wrong(reader, tensor, "has an offset past any file",
-                               placing->offset);
+        return tensor_is_wrong(reader, tensor,
+                               "has an offset past any file:", placing->offset);
     if (end > reader->size_bytes) {
         fault_set(
             reader->fault, STATUS_CORRUPT, NULL,
@@ -134,6 +136,14 @@ static int compare_places(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Says what is wrong with a tensor at its place in the file. */
+static bool place_is_wrong(const struct gguf_reader *reader,
+                           const struct gguf_tensor *tensor, const char *what)
+{
+    uint64_t at = (uint64_t)((const uint8_t *)tensor->data - reader->data);
+    return tensor_is_wrong(reader, tensor, what, at);
+}
+
 /* Two orders of the same pointers show what no tensor shows alone. Leaves them by name.
  */
 static bool check_pairs(const struct gguf_reader *reader, struct gguf_tensors *tensors)
@@ -144,15 +154,12 @@ static bool check_pairs(const struct gguf_reader *reader, struct gguf_tensors *t
         const uint8_t *end =
             (const uint8_t *)order[i - 1]->data + order[i - 1]->size_bytes;
         if (end > (const uint8_t *)order[i]->data)
-            return tensor_is_wrong(
-                reader, order[i], "overlaps another one: see its place",
-                (uint64_t)((const uint8_t *)order[i]->data - reader->data));
+            return place_is_wrong(reader, order[i], "overlaps another one at byte");
     }
     qsort(order, tensors->count, sizeof *order, compare_names);
     for (uint64_t i = 1; i < tensors->count; i++)
         if (span_equal(order[i - 1]->name, order[i]->name))
-            return tensor_is_wrong(reader, order[i], "is there twice, of all tensors",
-                                   tensors->count);
+            return place_is_wrong(reader, order[i], "is there twice, once more at byte");
     return true;
 }
 
