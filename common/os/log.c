@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Longer lines are cut: one write of at most this many bytes is never torn by another
@@ -24,6 +25,14 @@ static const struct level_row level_rows[] = {
 static const char *program_name = "ropeway";
 static enum log_level level_max = LOG_LEVEL_INFO;
 static bool under_journald;
+
+enum log_level log_level_of(const char *name)
+{
+    for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++)
+        if (strcmp(level_rows[level].name, name) == 0)
+            return (enum log_level)level;
+    return LOG_LEVEL_INFO;
+}
 
 void log_init(const char *program, enum log_level level)
 {

@@ -8,6 +8,10 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
+/* The level of that name; LOG_LEVEL_INFO for a name that is none (config refuses those).
+ */
+enum log_level log_level_of(const char *name);
+
 /* program names the process in every line. Levels above level are dropped cheaply. */
 void log_init(const char *program, enum log_level level);
 int log_enabled(enum log_level level);
