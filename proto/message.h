@@ -72,7 +72,8 @@ struct poll_request {
     uint64_t frontend;
     uint64_t number;
     uint32_t hold_ms; /* how long to wait for news */
-    /* After a re-attach (new frontend, or the generation changed): where it stands. */
+    /* After a re-attach (new frontend, another generation, or a reply with
+     * STATUS_NOT_FOUND: the scheduler forgot it): where it stands. */
     struct poll_cursor *cursors;
     uint32_t cursors_count;
 };
