@@ -89,6 +89,14 @@ void scheduler_destroy(struct scheduler *scheduler)
     free(scheduler);
 }
 
+void scheduler_set_frontend(struct scheduler *scheduler, uint32_t record,
+                            uint64_t frontend)
+{
+    INVARIANT(record < scheduler->geometry->records_count);
+    scheduler->control.records[record].frontend = frontend;
+    scheduler->end_told[record] = false;
+}
+
 uint32_t scheduler_find(const struct scheduler *scheduler, uint64_t frontend,
                         struct span id, uint32_t choice)
 {

@@ -61,6 +61,10 @@ enum status scheduler_submit(struct scheduler *scheduler,
                              uint64_t now_ns, uint32_t *record, uint32_t *retry_after_s,
                              struct fault *fault);
 
+/* Another frontend's polls carry the record's events from now on. */
+void scheduler_set_frontend(struct scheduler *scheduler, uint32_t record,
+                            uint64_t frontend);
+
 /* The record of that id and choice, one of that frontend first; RECORD_NONE. */
 uint32_t scheduler_find(const struct scheduler *scheduler, uint64_t frontend,
                         struct span id, uint32_t choice);

@@ -1,0 +1,156 @@
+/* main.c - ropeway-scheduler: owns requests, blocks and what runs next. Exits with 2 when
+ * its options cannot work, with 1 when the world does not let it, with 0 on SIGTERM; it
+ * then leaves the segments, and all requests in them, to a successor.
+ */
+#include "common/gguf/model_shape.h"
+#include "common/os/clock.h"
+#include "common/os/config.h"
+#include "common/os/futex.h"
+#include "common/os/log.h"
+#include "scheduler/geometry.h"
+#include "scheduler/kv_region.h"
+#include "scheduler/loop.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define EXIT_OPTIONS 2
+
+/* Contexts: one held poll for each frontend, and as many short requests at once. */
+#define CONTEXTS_COUNT 256
+
+#define DONE_KEPT_NS UINT64_C(60000000000)
+#define NS_PER_S     UINT64_C(1000000000)
+
+/* The signal handler's: what to set and whom to wake. */
+static volatile sig_atomic_t stop;
+static _Atomic uint32_t *stop_bell;
+
+static void on_stop(int signal_number)
+{
+    (void)signal_number;
+    stop = 1;
+    futex_ring(stop_bell);
+}
+
+static void catch_signals(struct control_header *header)
+{
+    struct sigaction action = {.sa_handler = on_stop};
+    stop_bell = &header->scheduler_bell;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void ring(void *bell)
+{
+    futex_ring(bell);
+}
+
+static enum status read_shape(const struct config *config, struct model_shape *shape,
+                              struct fault *fault)
+{
+    struct gguf *gguf;
+    enum status status = gguf_open(&gguf, config->model, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = model_shape_read(gguf, shape, fault);
+    gguf_close(gguf);
+    return status;
+}
+
+static enum status make_scheduler(const struct config *config,
+                                  const struct control *control,
+                                  struct scheduler **scheduler, struct fault *fault)
+{
+    struct scheduler_options options = {.policy = config->scheduling_policy,
+                                        .prefill_chunk = config->prefill_chunk,
+                                        .waiting_max = config->max_waiting,
+                                        .queue_wait_ns =
+                                            config->max_queue_wait_s * NS_PER_S,
+                                        .done_kept_ns = DONE_KEPT_NS};
+    if (getrandom(&options.secret, sizeof options.secret, 0) != sizeof options.secret)
+        return fault_set(fault, STATUS_IO, "", "the system gives no random numbers");
+    return scheduler_create(scheduler, control, &options, fault);
+}
+
+/* Opens the door and turns until told to stop. */
+static enum status serve(const struct config *config, const struct control *control,
+                         struct scheduler *scheduler, struct fault *fault)
+{
+    char url[CONFIG_TEXT_BYTES];
+    struct service service;
+    enum status status;
+    struct frontends *frontends = frontends_create(control, scheduler);
+    struct workers *workers = workers_create(control, scheduler, config->instance);
+    if (frontends == NULL || workers == NULL) {
+        status = fault_set(fault, STATUS_NO_SPACE, "", "no memory for the scheduler");
+        goto destroy;
+    }
+    service_init(&service, control, scheduler, frontends, workers, config->prefill_chunk);
+    config_url(config, "scheduler", url, sizeof url);
+    status = link_server_open(&service.server, url, CONTEXTS_COUNT, MESSAGE_BYTES_MAX,
+                              ring, &control->header->scheduler_bell, fault);
+    if (status != STATUS_OK)
+        goto fini;
+    log_info("serving url=%s generation=%u blocks=%u block_size=%u context=%u slots=%u",
+             url, control->header->generation, control->header->geometry.blocks_count,
+             control->header->geometry.block_size,
+             control->header->geometry.context_length,
+             control->header->geometry.step_sequences_max);
+    loop_run(&service, &stop);
+    log_info("stopping; the segments stay instance=%s", config->instance);
+    link_server_close(service.server);
+fini:
+    service_fini(&service);
+destroy:
+    workers_destroy(workers);
+    frontends_destroy(frontends);
+    return status;
+}
+
+static enum status run(const struct config *config, struct fault *fault)
+{
+    struct model_shape shape;
+    struct geometry geometry;
+    struct kv_region region;
+    struct scheduler *scheduler;
+    enum status status = read_shape(config, &shape, fault);
+    if (status == STATUS_OK)
+        status = geometry_plan(config, &shape, &geometry, fault);
+    if (status == STATUS_OK)
+        status = kv_region_open(&region, config, &geometry, fault);
+    if (status != STATUS_OK)
+        return status;
+    catch_signals(region.control.header);
+    status = make_scheduler(config, &region.control, &scheduler, fault);
+    if (status == STATUS_OK) {
+        status = serve(config, &region.control, scheduler, fault);
+        scheduler_destroy(scheduler);
+    }
+    /* Nobody can have submitted anything to a scheduler that never served. */
+    if (status != STATUS_OK)
+        instance_segments_unlink(config->instance);
+    kv_region_close(&region);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    struct fault fault;
+    bool exit_now;
+    if (config_load(&config, CONFIG_SCHEDULER, argc, argv, &exit_now, &fault) !=
+        STATUS_OK) {
+        fprintf(stderr, "ropeway-scheduler: %s\n", fault.sentence);
+        return EXIT_OPTIONS;
+    }
+    if (exit_now)
+        return EXIT_SUCCESS;
+    log_init("ropeway-scheduler", log_level_of(config.log_level));
+    enum status status = run(&config, &fault);
+    if (status == STATUS_OK)
+        return EXIT_SUCCESS;
+    log_error("%s", fault.sentence);
+    return status == STATUS_INVALID ? EXIT_OPTIONS : EXIT_FAILURE;
+}
