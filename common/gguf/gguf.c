@@ -101,15 +101,19 @@ static enum status read_contents(struct gguf *gguf, struct gguf_reader *reader)
     return gguf_tensors_read(&gguf->tensors, reader, tensors_count, alignment);
 }
 
-/* A gguf with its path and nothing else. */
-static enum status create(struct gguf **gguf, const char *path, struct fault *fault)
+/* A gguf with its path and nothing else, or NULL and a fault. */
+static struct gguf *create(const char *path, struct fault *fault)
 {
-    *gguf = calloc(1, sizeof **gguf);
-    if (*gguf && ((*gguf)->path = strdup(path)) != NULL)
-        return STATUS_OK;
-    free(*gguf);
-    *gguf = NULL;
-    return fault_set(fault, STATUS_NO_SPACE, NULL, "%s: no memory to open it", path);
+    struct gguf *made = calloc(1, sizeof *made);
+    char *own_path = strdup(path);
+    if (made && own_path) {
+        made->path = own_path;
+        return made;
+    }
+    free(made);
+    free(own_path);
+    fault_set(fault, STATUS_NO_SPACE, NULL, "%s: no memory to open it", path);
+    return NULL;
 }
 
 /* Reads the bytes that made has been given; frees all on failure. */
@@ -132,10 +136,9 @@ static enum status finish_open(struct gguf **gguf, struct gguf *made, struct fau
 enum status gguf_open_bytes(struct gguf **gguf, const char *name, const void *data,
                             uint64_t size_bytes, struct fault *fault)
 {
-    struct gguf *made;
-    enum status status = create(&made, name, fault);
-    if (status != STATUS_OK)
-        return status;
+    struct gguf *made = create(name, fault);
+    if (!made)
+        return fault->status;
     made->data = data;
     made->size_bytes = size_bytes;
     return finish_open(gguf, made, fault);
@@ -143,11 +146,10 @@ enum status gguf_open_bytes(struct gguf **gguf, const char *name, const void *da
 
 enum status gguf_open(struct gguf **gguf, const char *path, struct fault *fault)
 {
-    struct gguf *made;
-    enum status status = create(&made, path, fault);
-    if (status != STATUS_OK)
-        return status;
-    status = mapped_file_open(&made->file, path, fault);
+    struct gguf *made = create(path, fault);
+    if (!made)
+        return fault->status;
+    enum status status = mapped_file_open(&made->file, path, fault);
     if (status != STATUS_OK) {
         gguf_close(made);
         return status;

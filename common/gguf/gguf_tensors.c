@@ -123,16 +123,16 @@ static bool place(const struct placing *placing, uint64_t data_start, uint32_t a
 
 static int compare_names(const void *a, const void *b)
 {
-    struct span x = (*(const struct gguf_tensor *const *)a)->name;
-    struct span y = (*(const struct gguf_tensor *const *)b)->name;
+    struct span x = ((const struct gguf_tensor_reference *)a)->tensor->name;
+    struct span y = ((const struct gguf_tensor_reference *)b)->tensor->name;
     int order = memcmp(x.data, y.data, x.size < y.size ? x.size : y.size);
     return order != 0 ? order : (x.size > y.size) - (x.size < y.size);
 }
 
 static int compare_places(const void *a, const void *b)
 {
-    const uint8_t *x = (*(const struct gguf_tensor *const *)a)->data;
-    const uint8_t *y = (*(const struct gguf_tensor *const *)b)->data;
+    const uint8_t *x = ((const struct gguf_tensor_reference *)a)->tensor->data;
+    const uint8_t *y = ((const struct gguf_tensor_reference *)b)->tensor->data;
     return (x > y) - (x < y);
 }
 
@@ -148,18 +148,20 @@ static bool place_is_wrong(const struct gguf_reader *reader,
  */
 static bool check_pairs(const struct gguf_reader *reader, struct gguf_tensors *tensors)
 {
-    const struct gguf_tensor **order = tensors->by_name;
+    struct gguf_tensor_reference *order = tensors->by_name;
     qsort(order, tensors->count, sizeof *order, compare_places);
     for (uint64_t i = 1; i < tensors->count; i++) {
         const uint8_t *end =
-            (const uint8_t *)order[i - 1]->data + order[i - 1]->size_bytes;
-        if (end > (const uint8_t *)order[i]->data)
-            return place_is_wrong(reader, order[i], "overlaps another one at byte");
+            (const uint8_t *)order[i - 1].tensor->data + order[i - 1].tensor->size_bytes;
+        if (end > (const uint8_t *)order[i].tensor->data)
+            return place_is_wrong(reader, order[i].tensor,
+                                  "overlaps another one at byte");
     }
     qsort(order, tensors->count, sizeof *order, compare_names);
     for (uint64_t i = 1; i < tensors->count; i++)
-        if (span_equal(order[i - 1]->name, order[i]->name))
-            return place_is_wrong(reader, order[i], "is there twice, once more at byte");
+        if (span_equal(order[i - 1].tensor->name, order[i].tensor->name))
+            return place_is_wrong(reader, order[i].tensor,
+                                  "is there twice, once more at byte");
     return true;
 }
 
@@ -172,7 +174,7 @@ static bool read_all(struct gguf_reader *reader, struct gguf_tensors *tensors,
         if (!read_tensor(&placing))
             return false;
         offsets[i] = placing.offset;
-        tensors->by_name[i] = placing.tensor;
+        tensors->by_name[i].tensor = placing.tensor;
     }
     /* Cannot overflow: the cursor is within the file, and alignments are small. */
     tensors->data_start = (reader->at + alignment - 1) / alignment * alignment;
@@ -195,7 +197,7 @@ enum status gguf_tensors_read(struct gguf_tensors *tensors, struct gguf_reader *
                          "%s: has %llu tensors; at most %d are read", reader->path,
                          (wide)count, TENSORS_MAX);
     tensors->tensors = calloc(count + 1, sizeof *tensors->tensors);
-    tensors->by_name = calloc(count + 1, sizeof(struct gguf_tensor *));
+    tensors->by_name = calloc(count + 1, sizeof *tensors->by_name);
     uint64_t *offsets = calloc(count + 1, sizeof *offsets);
     bool memory = tensors->tensors && tensors->by_name && offsets;
     if (!memory)
@@ -220,8 +222,8 @@ const struct gguf_tensor *gguf_tensors_find(const struct gguf_tensors *tensors,
                                             const char *name)
 {
     const struct gguf_tensor wanted = {.name = span_of(name)};
-    const struct gguf_tensor *key = &wanted;
-    const struct gguf_tensor **found = bsearch(&key, tensors->by_name, tensors->count,
-                                               sizeof *tensors->by_name, compare_names);
-    return found ? *found : NULL;
+    const struct gguf_tensor_reference key = {&wanted};
+    const struct gguf_tensor_reference *found = bsearch(
+        &key, tensors->by_name, tensors->count, sizeof *tensors->by_name, compare_names);
+    return found ? found->tensor : NULL;
 }

@@ -10,9 +10,14 @@
 #include "common/gguf/gguf.h"
 #include "common/gguf/gguf_reader.h"
 
+/* An entry of an order of tensors. */
+struct gguf_tensor_reference {
+    const struct gguf_tensor *tensor;
+};
+
 struct gguf_tensors {
     struct gguf_tensor *tensors; /* in the file's order */
-    const struct gguf_tensor **by_name;
+    struct gguf_tensor_reference *by_name;
     uint64_t count;
     uint64_t data_start; /* of the data section, in the file */
 };

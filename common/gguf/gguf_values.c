@@ -205,24 +205,21 @@ const struct gguf_entry *gguf_values_find(const struct gguf_values *values,
 bool gguf_entry_integer(const struct gguf_entry *entry, int64_t *value)
 {
     uint64_t bits = 0;
-    if (entry->size_bytes <= sizeof bits)
-        memcpy(&bits, entry->data, entry->size_bytes);
+    unsigned unused_bits = 64 - 8 * (unsigned)entry->size_bytes;
     switch (entry->type) {
     case GGUF_U8:
     case GGUF_U16:
     case GGUF_U32:
     case GGUF_U64:
-    case GGUF_I64:
+        memcpy(&bits, entry->data, entry->size_bytes);
         *value = (int64_t)bits;
-        return entry->type == GGUF_I64 || bits <= INT64_MAX;
+        return bits <= INT64_MAX;
     case GGUF_I8:
-        *value = (int8_t)bits;
-        return true;
     case GGUF_I16:
-        *value = (int16_t)bits;
-        return true;
     case GGUF_I32:
-        *value = (int32_t)bits;
+    case GGUF_I64:
+        memcpy(&bits, entry->data, entry->size_bytes);
+        *value = (int64_t)(bits << unused_bits) >> unused_bits;
         return true;
     default:
         return false;

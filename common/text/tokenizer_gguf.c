@@ -1,5 +1,6 @@
 #include "common/text/tokenizer_gguf.h"
 
+#include "common/base/invariant.h"
 #include "common/gguf/gguf_reader.h"
 #include <stdlib.h>
 
@@ -81,7 +82,8 @@ static enum status read_types(struct tokenizer_gguf *read, const struct gguf *gg
         get_token_array(gguf, KEY("token_type"), GGUF_I32, count, &array, fault);
     if (status != STATUS_OK)
         return status;
-    read->token_types = malloc(count * sizeof *read->token_types);
+    INVARIANT(count > 0); /* read_strings refuses none */
+    read->token_types = calloc(count, sizeof *read->token_types);
     if (!read->token_types)
         return no_memory(gguf, fault);
     for (uint32_t i = 0; i < count; i++) {
@@ -106,7 +108,7 @@ static enum status read_scores(struct tokenizer_gguf *read, const struct gguf *g
         get_token_array(gguf, KEY("scores"), GGUF_F32, count, &array, fault);
     if (status != STATUS_OK)
         return status;
-    read->scores = malloc(count * sizeof *read->scores);
+    read->scores = calloc(count, sizeof *read->scores);
     if (!read->scores)
         return no_memory(gguf, fault);
     for (uint32_t i = 0; i < count; i++)

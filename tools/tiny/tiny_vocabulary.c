@@ -102,8 +102,8 @@ void tiny_vocabulary_spm(struct tiny_vocabulary *vocabulary)
     add_text(vocabulary, CONTROL, "</s>");
     for (uint32_t byte = 0; byte < 256; byte++)
         snprintf(add(vocabulary, BYTE)->text, TINY_TOKEN_BYTES_MAX, "<0x%02X>", byte);
-    for (char character = ' '; character <= '~'; character++) {
-        const char text[] = {character, 0};
+    for (int character = ' '; character <= '~'; character++) {
+        const char text[] = {(char)character, 0};
         struct tiny_token *token =
             add_text(vocabulary, NORMAL, character == ' ' ? space_spm : text);
         token->score = CHARACTER_SCORE - (float)character;

@@ -1,3 +1,5 @@
+#include "worker/math/quant_variant.h"
+
 /* Formats of single values and of blocks of 32: one fp16 scale d, in the _1 formats also
  * an fp16 minimum m.
  *
@@ -10,7 +12,6 @@
  * Byte j of q holds value j in its low four bits and value j + 16 in its high four; bit j
  * of h is the fifth bit of value j.
  */
-#include "worker/math/quant_variant.h"
 
 #define VALUES 32
 #define HALF   16 /* values in the low, and in the high, halves of the bytes */

@@ -1,3 +1,5 @@
+#include "worker/math/quant_variant.h"
+
 /* The K formats: blocks of 256 values in sub-blocks of 16 or 32, whose small scales (and
  * minima) are multiples of the block's fp16 d (and dmin).
  *
@@ -9,7 +11,6 @@
  *
  * Products are rounded in the order that the brackets show.
  */
-#include "worker/math/quant_variant.h"
 
 #define VALUES          256
 #define LANE            32 /* values that share one shift of the packed bytes */
