@@ -1,6 +1,5 @@
 #include "worker/model/architecture.h"
 #include <stddef.h>
-#include <string.h>
 
 /* llama is also what Mistral's and SmolLM2's files call themselves. Its files have query
  * and key rows permuted for rotation by pairs, the others have halves. */
@@ -22,10 +21,10 @@ static const struct architecture architectures[] = {
 
 #define ARCHITECTURES_COUNT (sizeof architectures / sizeof architectures[0])
 
-const struct architecture *architecture_find(const char *name)
+const struct architecture *architecture_find(struct span name)
 {
     for (size_t i = 0; i < ARCHITECTURES_COUNT; i++)
-        if (strcmp(architectures[i].name, name) == 0)
+        if (span_equal(span_of(architectures[i].name), name))
             return &architectures[i];
     return NULL;
 }

@@ -8,6 +8,7 @@
 #ifndef ROPEWAY_WORKER_MODEL_ARCHITECTURE_H
 #define ROPEWAY_WORKER_MODEL_ARCHITECTURE_H
 
+#include "common/base/span.h"
 #include "worker/math/rope.h"
 #include <stdbool.h>
 
@@ -26,7 +27,7 @@ struct architecture {
 };
 
 /* NULL for a family that we do not know. */
-const struct architecture *architecture_find(const char *name);
+const struct architecture *architecture_find(struct span name);
 
 /* "llama, qwen2, ...", for people. */
 const char *architecture_names(void);

@@ -362,11 +362,23 @@ static enum status take_own_kv(struct engine *engine, struct fault *fault)
     return STATUS_OK;
 }
 
+static void visit_rows(struct engine *engine, uint32_t first, uint32_t count,
+                       engine_visit_logits *visit, void *context)
+{
+    uint64_t vocabulary = engine->model.shape.vocabulary_count;
+    uint32_t rows[LOGIT_ROWS_MAX];
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = first + i;
+    forward_logits(&engine->forward, rows, count);
+    for (uint32_t i = 0; i < count; i++)
+        visit(context, first + i, engine->forward.activations.logits + i * vocabulary);
+}
+
 enum status engine_logits(struct engine *engine, const uint32_t *tokens,
-                          uint32_t rows_count, float *logits, struct fault *fault)
+                          uint32_t rows_count, engine_visit_logits *visit, void *context,
+                          struct fault *fault)
 {
     static const uint32_t block_table[1] = {0};
-    uint64_t vocabulary = engine->model.shape.vocabulary_count;
     INVARIANT(rows_count > 0 && rows_count <= engine->options.step_rows_max);
     enum status status = take_own_kv(engine, fault);
     if (status != STATUS_OK)
@@ -376,19 +388,14 @@ enum status engine_logits(struct engine *engine, const uint32_t *tokens,
     clear_batch(&engine->batch);
     add_sequence(engine, &view, 0, rows_count);
     for (uint32_t i = 0; i < rows_count; i++) {
-        INVARIANT(tokens[i] < vocabulary);
+        INVARIANT(tokens[i] < engine->model.shape.vocabulary_count);
         engine->batch.row_token[i] = tokens[i];
     }
     forward_run(&engine->forward, &engine->batch);
     for (uint32_t first = 0; first < rows_count; first += LOGIT_ROWS_MAX) {
         uint32_t left = rows_count - first;
-        uint32_t count = left < LOGIT_ROWS_MAX ? left : LOGIT_ROWS_MAX;
-        uint32_t rows[LOGIT_ROWS_MAX];
-        for (uint32_t i = 0; i < count; i++)
-            rows[i] = first + i;
-        forward_logits(&engine->forward, rows, count);
-        memcpy(logits + first * vocabulary, engine->forward.activations.logits,
-               count * vocabulary * sizeof *logits);
+        visit_rows(engine, first, left < LOGIT_ROWS_MAX ? left : LOGIT_ROWS_MAX, visit,
+                   context);
     }
     return STATUS_OK;
 }

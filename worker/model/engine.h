@@ -37,10 +37,15 @@ engine_kernels(const struct engine *engine); /* "general (OpenBLAS Haswell)" */
 void engine_run(struct engine *engine, const struct control *control, void *kv,
                 const struct step_view *step, const struct step_view *previous);
 
-/* For perplexity and golden tests: raw logits [rows][vocabulary] of tokens at positions
- * 0..rows-1 of one sequence from an empty cache, in fp32 KV of the engine's own. rows at
- * most step_rows_max. */
+/* One row's raw logits [vocabulary], until the visit returns. */
+typedef void engine_visit_logits(void *context, uint32_t row, const float *logits);
+
+/* For perplexity and golden tests: visits the logits of each row, in ascending order, of
+ * tokens at positions 0..rows_count-1 of one sequence from an empty cache, in fp32 KV of
+ * the engine's own, which the first call allocates. rows_count is at most step_rows_max;
+ * tokens are below the vocabulary's count. */
 enum status engine_logits(struct engine *engine, const uint32_t *tokens,
-                          uint32_t rows_count, float *logits, struct fault *fault);
+                          uint32_t rows_count, engine_visit_logits *visit, void *context,
+                          struct fault *fault);
 
 #endif

@@ -67,18 +67,31 @@ static enum status read_numbers(struct model *model, struct fault *fault)
     return status;
 }
 
-static enum status read_model(struct model *model, struct fault *fault)
+/* Before the shape, whose keys another architecture may not have. */
+static enum status read_architecture(struct model *model, struct fault *fault)
 {
-    enum status status = model_shape_read(model->gguf, &model->shape, fault);
+    struct span name;
+    enum status status =
+        gguf_get_string(model->gguf, "general.architecture", &name, fault);
     if (status != STATUS_OK)
         return status;
-    model->architecture = architecture_find(model->shape.architecture);
+    model->architecture = architecture_find(name);
     if (model->architecture == NULL)
-        return fault_set(
-            fault, STATUS_UNSUPPORTED, "model",
-            "%s is of architecture \"%s\", which is not supported; supported "
-            "are: %s",
-            gguf_path(model->gguf), model->shape.architecture, architecture_names());
+        return fault_set(fault, STATUS_UNSUPPORTED, "model",
+                         "%s is of architecture \"%.*s\", which is not supported; "
+                         "supported are: %s",
+                         gguf_path(model->gguf), (int)name.size, name.data,
+                         architecture_names());
+    return STATUS_OK;
+}
+
+static enum status read_model(struct model *model, struct fault *fault)
+{
+    enum status status = read_architecture(model, fault);
+    if (status == STATUS_OK)
+        status = model_shape_read(model->gguf, &model->shape, fault);
+    if (status != STATUS_OK)
+        return status;
     model->layers = calloc(model->shape.layers_count, sizeof *model->layers);
     if (model->layers == NULL)
         return fault_set(fault, STATUS_NO_SPACE, NULL, "no memory for the layers' table");
