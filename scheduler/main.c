@@ -1,6 +1,7 @@
 /* main.c - ropeway-scheduler: owns requests, blocks and what runs next. Exits with 2 when
- * its options cannot work, with 1 when the world does not let it, with 0 on SIGTERM; it
- * then leaves the segments, and all requests in them, to a successor.
+ * it cannot start with these options, and starting it again would not help; with 1 when
+ * another one still serves the instance; with 0 on SIGTERM, leaving the segments, and all
+ * requests in them, to a successor.
  */
 #include "common/gguf/model_shape.h"
 #include "common/os/clock.h"
@@ -152,5 +153,5 @@ int main(int argc, char **argv)
     if (status == STATUS_OK)
         return EXIT_SUCCESS;
     log_error("%s", fault.sentence);
-    return status == STATUS_INVALID ? EXIT_OPTIONS : EXIT_FAILURE;
+    return status == STATUS_CONFLICT ? EXIT_FAILURE : EXIT_OPTIONS;
 }
