@@ -56,7 +56,8 @@ static void on_complete(void *data)
 }
 
 /* The peer went away: whoever waits for it is told now, and not at the time-out. nng 1.5
- * would send the requests again to the peer's successor. Aborting an idle aio does nothing. */
+ * would send the requests again to the peer's successor. Aborting an idle aio does
+ * nothing. */
 static void on_pipe_gone(nng_pipe pipe, nng_pipe_ev event, void *data)
 {
     struct link_client *client = data;
