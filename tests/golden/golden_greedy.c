@@ -157,7 +157,7 @@ static void compare(struct golden *golden, struct run *run, uint32_t sequence)
 static bool run_step(struct golden *golden)
 {
     struct step_driver *driver = &golden->driver;
-    struct run *sampled[DRIVER_RECORDS_MAX];
+    struct run *sampled[DRIVER_RECORDS_MAX] = {NULL};
     driver_begin(driver);
     for (uint32_t i = 0; i < golden->runs_count; i++) {
         struct run *run = &golden->runs[i];

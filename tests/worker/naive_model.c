@@ -176,7 +176,7 @@ static void run_position(const struct model_recipe *recipe, uint32_t token,
 void naive_logits(const struct model_recipe *recipe, const uint32_t *tokens,
                   uint32_t tokens_count, double *logits)
 {
-    double hidden[WIDEST];
+    double hidden[WIDEST] = {0};
     for (uint32_t position = 0; position < tokens_count; position++)
         run_position(recipe, tokens[position], position, hidden);
     norm("output_norm.weight", hidden, EMBEDDING, hidden);

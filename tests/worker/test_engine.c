@@ -314,7 +314,7 @@ Test(engine, steps_and_logits_agree)
     const float *last = logits + (PROMPT_TOKENS - 1) * vocabulary;
     double sum = 0;
     for (size_t i = 0; i < vocabulary; i++)
-        sum += exp(last[i]);
+        sum += exp((double)last[i]);
     for (uint32_t i = 0; i < LOGPROBS; i++) {
         struct logprob got = trace.logprobs[0][i];
         cr_assert_float_eq(got.value, last[got.token] - log(sum), 1e-5);

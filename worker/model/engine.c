@@ -17,7 +17,7 @@ struct engine {
     struct model model;
     struct forward forward;
     struct batch batch;
-    struct sampler **samplers; /* [threads_count] */
+    struct sampler *samplers[TEAM_THREADS_MAX]; /* one a thread */
     char kernels[KERNELS_BYTES];
 
     /* The step in hand. */
@@ -38,12 +38,8 @@ struct engine {
 
 static enum status open_samplers(struct engine *engine, struct fault *fault)
 {
-    uint32_t threads_count = engine->options.threads_count;
-    engine->samplers = calloc(threads_count, sizeof *engine->samplers);
-    if (engine->samplers == NULL)
-        return fault_set(fault, STATUS_NO_SPACE, NULL, "no memory for samplers");
     enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < threads_count && status == STATUS_OK; i++)
+    for (uint32_t i = 0; i < engine->options.threads_count && status == STATUS_OK; i++)
         status = sampler_create(&engine->samplers[i],
                                 engine->model.shape.vocabulary_count, fault);
     return status;
@@ -133,9 +129,8 @@ void engine_close(struct engine *engine)
 {
     if (engine == NULL)
         return;
-    for (uint32_t i = 0; engine->samplers && i < engine->options.threads_count; i++)
+    for (uint32_t i = 0; i < engine->options.threads_count; i++)
         sampler_destroy(engine->samplers[i]);
-    free(engine->samplers);
     free_batch(&engine->batch);
     free(engine->sampled_sequences);
     free(engine->sampled_rows);
