@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,8 +16,9 @@ static struct config own_config(void)
 {
     struct config config = {.port = 0};
     snprintf(config.instance, sizeof config.instance, "test-region-%ld", (long)getpid());
-    snprintf(config.runtime_dir, sizeof config.runtime_dir, "/tmp/ropeway-%s",
-             config.instance);
+    snprintf(config.runtime_dir, sizeof config.runtime_dir, "/tmp/ropeway-region-%ld",
+             (long)getpid());
+    mkdir(config.runtime_dir, 0700);
     return config;
 }
 
@@ -136,6 +138,7 @@ Test(kv_region, a_living_owner_in_another_runtime_directory_is_not_robbed)
     struct fault fault;
     cr_assert_eq(kv_region_open(&region, &config, &geometry, &fault), STATUS_OK);
     strcat(other.runtime_dir, "-other");
+    mkdir(other.runtime_dir, 0700);
     pid_t child = fork();
     if (child == 0) {
         struct kv_region robbed;
