@@ -10,6 +10,7 @@
 #define ROPEWAY_COMMON_TEXT_STOP_MATCHER_H
 
 #include "common/base/buffer.h"
+#include <stdint.h>
 
 #define STOP_STRINGS_MAX      4
 #define STOP_STRING_BYTES_MAX 256
