@@ -16,6 +16,7 @@
     X(STATUS_INVALID, "invalid_value", 400, "invalid_request_error")                     \
     X(STATUS_MALFORMED, "malformed", 400, "invalid_request_error")                       \
     X(STATUS_CONTEXT_LENGTH, "context_length_exceeded", 400, "invalid_request_error")    \
+    X(STATUS_UNAUTHORIZED, "invalid_api_key", 401, "invalid_request_error")              \
     X(STATUS_MODEL_NOT_FOUND, "model_not_found", 404, "invalid_request_error")           \
     X(STATUS_NOT_FOUND, "not_found", 404, "invalid_request_error")                       \
     X(STATUS_METHOD, "method_not_allowed", 405, "invalid_request_error")                 \
