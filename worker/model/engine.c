@@ -99,6 +99,10 @@ enum status engine_open(struct engine **out, const struct engine_options *option
 {
     INVARIANT(options->threads_count > 0 && options->step_rows_max > 0 &&
               options->step_sequences_max > 0 && options->context_length > 0);
+    if (options->threads_count > TEAM_THREADS_MAX)
+        return fault_set(fault, STATUS_INVALID, "threads",
+                         "%u threads are asked for; %u are the most",
+                         options->threads_count, TEAM_THREADS_MAX);
     struct engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL)
         return fault_set(fault, STATUS_NO_SPACE, NULL, "no memory for an engine");
