@@ -61,11 +61,11 @@ static enum status fill_runtime_dir(struct config *config, struct fault *fault)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");
     if (!config->runtime_dir[0] && base && base[0])
-        snprintf(config->runtime_dir, sizeof config->runtime_dir, "%.400s/ropeway-%s",
+        snprintf(config->runtime_dir, sizeof config->runtime_dir, "%.300s/ropeway-%.200s",
                  base, config->instance);
     else if (!config->runtime_dir[0])
-        snprintf(config->runtime_dir, sizeof config->runtime_dir, "/tmp/ropeway-%u-%s",
-                 (unsigned)geteuid(), config->instance);
+        snprintf(config->runtime_dir, sizeof config->runtime_dir,
+                 "/tmp/ropeway-%u-%.200s", (unsigned)geteuid(), config->instance);
     if (strlen(config->runtime_dir) > RUNTIME_DIR_BYTES_MAX)
         return fault_set(
             fault, STATUS_INVALID, "runtime-dir",

@@ -7,15 +7,24 @@
 
 enum { REQUESTS_MAX = 8 };
 
+static json_t *course; /* of the test that runs */
+
+static void forget_course(void)
+{
+    json_decref(course);
+}
+
+TestSuite(boundary, .fini = forget_course);
+
 static json_t *boundary_cases(const char *function)
 {
     json_error_t error;
-    json_t *course = json_load_file(COURSE_JSON, 0, &error);
+    course = json_load_file(COURSE_JSON, 0, &error);
     cr_assert_not_null(course, "%s", error.text);
     json_t *boundary = json_object_get(course, "iteration_boundary");
     json_t *cases = json_object_get(json_object_get(boundary, function), "cases");
     cr_assert_gt(json_array_size(cases), 0);
-    return cases; /* the process ends with the test, and the document with it */
+    return cases;
 }
 
 static int64_t number(const json_t *object, const char *key)
