@@ -1,9 +1,11 @@
 /* Values by hand, cuts, ties, bad logits, and the draw's distribution. */
 #include "common/base/rng.h"
+#include "worker/math/scalar.h"
 #include "worker/model/logprobs.h"
 #include "worker/model/sampler.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VOCABULARY 8
@@ -332,6 +334,76 @@ Test(sampler, the_draw_walks_from_the_likeliest_token)
     }
 }
 
+/* --- against a whole sort ------------------------------------------------------------
+ */
+
+#define MANY 500
+
+static float many_logits[MANY];
+
+static int by_order(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (many_logits[x] != many_logits[y])
+        return many_logits[x] > many_logits[y] ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+
+/* The definition of sampler.h, on the sorted vocabulary. */
+static uint32_t sorted_choice(const struct sampling *sampling, uint32_t position)
+{
+    uint32_t order[MANY], count = MANY, kept = 0;
+    float weights[MANY];
+    double total = 0, cut = 0, target, sum = 0;
+    for (uint32_t i = 0; i < MANY; i++)
+        order[i] = i;
+    qsort(order, MANY, sizeof *order, by_order);
+    for (uint32_t i = 0; i < MANY; i++)
+        weights[i] = scalar_exp((many_logits[order[i]] - many_logits[order[0]]) /
+                                sampling->temperature);
+    if (sampling->top_k > 0 && (uint32_t)sampling->top_k < count)
+        count = (uint32_t)sampling->top_k;
+    for (uint32_t i = 0; i < count; i++)
+        total += weights[i];
+    while (kept < count &&
+           (kept == 0 || ((sampling->top_p >= 1.0f || cut < sampling->top_p * total) &&
+                          weights[kept] >= sampling->min_p)))
+        cut += weights[kept++];
+    target = rng_uniform(sampling->seed, 0, position, 0) * cut;
+    for (uint32_t i = 0; i < kept; i++)
+        if (target < (sum += weights[i]))
+            return order[i];
+    return order[kept - 1];
+}
+
+Test(sampler, choices_are_those_of_a_whole_sort)
+{
+    struct sampler *many = NULL;
+    struct fault fault;
+    cr_assert_eq(sampler_create(&many, MANY, &fault), STATUS_OK);
+    for (uint32_t trial = 0; trial < 3000; trial++) {
+        const float top_ps[] = {1.0f, 0.95f, 0.5f, 0.999f};
+        const float min_ps[] = {0.0f, 0.05f, 0.0f, 1e-4f};
+        const int32_t top_ks[] = {0, 40, 3, 0, 499, 1000};
+        struct sampling sampling = plain;
+        uint32_t token = UINT32_MAX;
+        sampling.seed = trial;
+        sampling.temperature = 0.3f + 0.4f * (float)(trial % 7);
+        sampling.top_p = top_ps[trial % 4];
+        sampling.min_p = min_ps[trial / 4 % 4];
+        sampling.top_k = top_ks[trial / 16 % 6];
+        /* From nearly level to steep; rounded, so that there are ties. */
+        float spread = 2.0f + 8.0f * (float)(trial % 5);
+        for (uint32_t i = 0; i < MANY; i++)
+            many_logits[i] =
+                (float)(int)(rng_uniform(3, trial, i, 0) * spread * 16.0f) / 16.0f;
+        struct sampler_task task = task_of(many_logits, &sampling);
+        cr_assert_eq(sampler_run(many, &task, &token, NULL), STATUS_OK);
+        cr_assert_eq(token, sorted_choice(&sampling, 1), "trial %u", trial);
+    }
+    sampler_destroy(many);
+}
+
 /* --- bad logits --------------------------------------------------------------------- */
 
 Test(sampler, a_logit_that_is_not_finite_fails_the_sequence)
@@ -403,29 +475,4 @@ Test(sampler, a_sampled_token_outside_the_top_is_reported_itself)
     while (rng_uniform(sampling.seed, 0, 1, 0) < 0.985f)
         sampling.seed++;
     check_logprobs(sampling, 4); /* of probability .02 */
-}
-
-Test(logprobs, equal_values_stand_in_the_order_of_their_ids)
-{
-    const float logits[6] = {1, 2, 1, 2, 3, 2};
-    struct logprob top[4];
-    double normalizer = logprobs_normalizer(logits, 6);
-    double right = log(exp(3) + 3 * exp(2) + 2 * exp(1));
-    cr_assert_float_eq(normalizer, right, 1e-12);
-    logprobs_top(logits, 6, normalizer, 4, top);
-    const uint32_t ids[4] = {4, 1, 3, 5};
-    for (int i = 0; i < 4; i++) {
-        cr_assert_eq(top[i].token, ids[i]);
-        cr_assert_float_eq(top[i].value, logits[ids[i]] - right, 1e-6);
-    }
-}
-
-Test(logprobs, fewer_tokens_than_asked_for_are_all_given)
-{
-    const float logits[2] = {0, 1};
-    struct logprob top[4] = {{9, 9}, {9, 9}, {9, 9}, {9, 9}};
-    logprobs_top(logits, 2, 0.0, 4, top);
-    cr_assert_eq(top[0].token, 1);
-    cr_assert_eq(top[1].token, 0);
-    cr_assert_eq(top[2].token, 9);
 }

@@ -10,6 +10,9 @@
 /* Weights computed at once: a run that stays in the first-level cache. */
 #define WEIGHT_RUN 256
 
+/* e^-10 is a weight of 1 in 22,000. */
+#define LIKELY_BAND 10.0f
+
 struct sampler {
     uint32_t vocabulary_count;
     float *logits;           /* [vocabulary]: changed by bias and penalties */
@@ -18,6 +21,13 @@ struct sampler {
     uint32_t *output_counts; /* [vocabulary]: all zero between runs */
     uint8_t *seen;           /* [vocabulary]: all zero between runs */
     uint32_t heap_count;
+    float rest_below; /* logits under this are not in the heap yet */
+    bool rest_waits;
+};
+
+struct scale {
+    float most;
+    float temperature;
 };
 
 /* --- before the temperature -----------------------------------------------------------
@@ -130,13 +140,26 @@ static void sift_down(struct sampler *sampler, uint32_t place)
     heap[place] = id;
 }
 
-static void heap_fill(struct sampler *sampler)
+/* Ids whose logits lie in [least, below). */
+static void heap_fill(struct sampler *sampler, float least, float below)
 {
-    sampler->heap_count = sampler->vocabulary_count;
-    for (uint32_t i = 0; i < sampler->vocabulary_count; i++)
-        sampler->heap[i] = i;
-    for (uint32_t i = sampler->vocabulary_count / 2; i-- > 0;)
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sampler->vocabulary_count; i++) {
+        sampler->heap[count] = i;
+        count += sampler->logits[i] >= least && sampler->logits[i] < below;
+    }
+    sampler->heap_count = count;
+    for (uint32_t i = count / 2; i-- > 0;)
         sift_down(sampler, i);
+}
+
+/* Few tokens carry nearly all weight, so the heap first holds those of a weight that may
+ * be drawn now and then, and the rest only if these run out. */
+static void order_begin(struct sampler *sampler, struct scale scale)
+{
+    sampler->rest_below = scale.most - LIKELY_BAND * scale.temperature;
+    sampler->rest_waits = true;
+    heap_fill(sampler, sampler->rest_below, __builtin_inff());
 }
 
 static uint32_t heap_take(struct sampler *sampler)
@@ -150,11 +173,6 @@ static uint32_t heap_take(struct sampler *sampler)
 
 /* --- weights, cuts and draw -----------------------------------------------------------
  */
-
-struct scale {
-    float most;
-    float temperature;
-};
 
 /* The greatest is subtracted before the division, so that no temperature overflows. */
 static float weight_of(struct scale scale, float logit)
@@ -181,8 +199,15 @@ static double total_weight(const struct sampler *sampler, struct scale scale, fl
 /* Takes the order's beginning into kept until count are there. */
 static void keep_until(struct sampler *sampler, uint32_t *kept_count, uint32_t count)
 {
-    while (*kept_count < count && sampler->heap_count > 0)
+    while (*kept_count < count) {
+        if (sampler->heap_count == 0 && sampler->rest_waits) {
+            sampler->rest_waits = false;
+            heap_fill(sampler, -__builtin_inff(), sampler->rest_below);
+        }
+        if (sampler->heap_count == 0)
+            return;
         sampler->kept[(*kept_count)++] = heap_take(sampler);
+    }
 }
 
 static double kept_weight(const struct sampler *sampler, struct scale scale,
@@ -261,7 +286,7 @@ static uint32_t sample(struct sampler *sampler, const struct sampler_task *task)
                           sampling->temperature};
     uint32_t kept_count = 0, count = sampler->vocabulary_count;
     double total;
-    heap_fill(sampler);
+    order_begin(sampler, scale);
     if (only_min_p(sampler, sampling)) {
         total = total_weight(sampler, scale, sampling->min_p);
     } else {
