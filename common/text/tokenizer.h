@@ -1,11 +1,18 @@
 /* tokenizer.h - text to token ids, as the model's authors' tokenizer gives them.
  *
  * Layer:   common/text (pure: no I/O, no clock; PCRE2 for the pre-tokenizer's
- * expression). Kinds:   byte-level BPE ("gpt2" vocabularies) and SentencePiece
- * unigram-merge ("llama"). Owner:   tokenizer_create copies what it needs; the
- * description may go afterwards. Thread:  a tokenizer is read-only after create;
- * tokenizer_encode may run on any number of threads at once. Time:    linear in the text;
- * special tokens are found in one pass.
+ * expression). Kinds:   byte-level BPE ("gpt2" vocabularies) and SentencePiece's BPE
+ * ("llama"). Owner:   tokenizer_create copies what it needs; the description may go
+ * afterwards. Thread:  a tokenizer is read-only after create; tokenizer_encode may run on
+ * any number of threads at once. Time:    n log n in the text; special tokens are found
+ * in one pass.
+ *
+ * Three sorts of tokens have a text that is found as it stands, the longest first:
+ *   control, unknown  only where the text may hold special tokens;
+ *   user-defined      everywhere: they are part of how a model writes (gemma3 has them
+ * for runs of spaces and newlines). Those that look like turn markers,
+ *                     "<|...|>" above all, are control tokens here whatever the file
+ * says.
  */
 #ifndef ROPEWAY_COMMON_TEXT_TOKENIZER_H
 #define ROPEWAY_COMMON_TEXT_TOKENIZER_H
@@ -51,7 +58,7 @@ enum status tokenizer_create(struct tokenizer **tokenizer,
 void tokenizer_destroy(struct tokenizer *tokenizer);
 
 enum {
-    TOKENIZE_SPECIAL = 1, /* control and user-defined tokens' text becomes those tokens */
+    TOKENIZE_SPECIAL = 1, /* control tokens' text becomes those tokens */
     TOKENIZE_ADD = 2,     /* BOS and EOS where the vocabulary asks for them */
 };
 
@@ -77,8 +84,9 @@ enum status tokenizer_encode(const struct tokenizer *tokenizer, struct span text
  * tokenized as one: a border of pieces is no border of words. */
 struct text_piece {
     struct span text;
-    bool special; /* parse special tokens in here */
+    bool special; /* parse control tokens in here, where TOKENIZE_SPECIAL is given */
 };
+/* A control token's text counts only when it lies in special pieces alone. */
 enum status tokenizer_encode_pieces(const struct tokenizer *tokenizer,
                                     const struct text_piece *pieces, size_t pieces_count,
                                     int flags, struct token_list *list,
@@ -92,6 +100,9 @@ struct span tokenizer_token_bytes(const struct tokenizer *tokenizer, uint32_t id
 uint32_t tokenizer_tokens_count(const struct tokenizer *tokenizer);
 uint32_t tokenizer_bos(const struct tokenizer *tokenizer); /* or TOKEN_NONE */
 bool tokenizer_adds_bos(const struct tokenizer *tokenizer);
+bool tokenizer_adds_space_prefix(const struct tokenizer *tokenizer);
+/* Control and unknown tokens: id < tokens_count. */
+bool tokenizer_is_control(const struct tokenizer *tokenizer, uint32_t id);
 
 /* Ids that end a generation: eos and the known end-of-turn control tokens
  * (<|im_end|>, <|endoftext|>, <end_of_turn>, <eos>, </s>, <|eot_id|>, <|end_of_text|>,
