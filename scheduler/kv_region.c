@@ -55,7 +55,7 @@ static bool owner_lives(const struct control_header *header)
     struct fault fault;
     char boot_id[sizeof header->boot_id];
     if (process_boot_id(boot_id, &fault) != STATUS_OK ||
-        memcmp(boot_id, header->boot_id, sizeof boot_id) != 0)
+        strncmp(boot_id, header->boot_id, sizeof boot_id) != 0)
         return false;
     if (header->owner_pid == getpid())
         return false;
