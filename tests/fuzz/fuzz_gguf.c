@@ -43,7 +43,7 @@ static void read_numbers(const struct gguf *gguf)
 {
     struct fault fault;
     struct model_shape shape;
-    struct tokenizer_gguf read;
+    struct tokenizer *tokenizer;
     struct span text;
     uint32_t number;
     float real;
@@ -55,8 +55,8 @@ static void read_numbers(const struct gguf *gguf)
         touch(text.data, text.size);
     if (model_shape_read(gguf, &shape, &fault) == STATUS_OK)
         INVARIANT(shape.heads_count % shape.kv_heads_count == 0);
-    if (tokenizer_gguf_read(&read, gguf, &fault) == STATUS_OK)
-        tokenizer_gguf_fini(&read);
+    if (tokenizer_gguf_create(&tokenizer, gguf, &fault) == STATUS_OK)
+        tokenizer_destroy(tokenizer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

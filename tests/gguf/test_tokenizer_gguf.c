@@ -16,11 +16,12 @@ static void restart(void)
     gguf_close(gguf);
     gguf = NULL;
     tokenizer_gguf_fini(&read);
+    buffer_fini(&file);
     gguf_writer_fini(&writer);
     gguf_writer_init(&writer);
 }
 
-TestSuite(tokenizer_gguf, .init = restart);
+TestSuite(tokenizer_gguf, .init = restart, .fini = restart);
 
 static enum status read_file(void)
 {
