@@ -1,37 +1,10 @@
 #include "worker/math/scalar.h"
 
-#define ROUND_DOUBLE 6755399441055744.0 /* 1.5 * 2^52, as SCALAR_ROUND_FLOAT */
-
-/* ln 2: the first part has 32 significant bits, its product with an exponent is exact. */
-#define LN2_HIGH 0x1.62e42fee00000p-1
-#define LN2_LOW  0x1.a39ef35793c76p-33
-#define LOG2_E   0x1.71547652b82fep+0
-
 /* pi/2 in three parts of at most 26 bits and a rest: exact products up to 2^27. */
 #define HALF_PI_HIGH   0x1.921fb50000000p+0
 #define HALF_PI_MIDDLE 0x1.110b460000000p-26
 #define HALF_PI_LOW    0x1.1a62633145c07p-54
 #define TWO_OVER_PI    0x1.45f306dc9c883p-1
-
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static double from_bits(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* 2^power for -1022 <= power <= 1023. */
-static double power_of_two(int64_t power)
-{
-    return from_bits((uint64_t)(power + 1023) << 52);
-}
 
 /* Horner's rule over terms[0] + terms[1] x + ... */
 static double polynomial(const double *terms, int terms_count, double x)
@@ -42,24 +15,6 @@ static double polynomial(const double *terms, int terms_count, double x)
     return sum;
 }
 
-double scalar_exp_double(double x)
-{
-    static const double terms[] = {/* 1/n! from n = 2: the term after is below 2^-57 */
-                                   1.0 / 2,        1.0 / 6,         1.0 / 24,
-                                   1.0 / 120,      1.0 / 720,       1.0 / 5040,
-                                   1.0 / 40320,    1.0 / 362880,    1.0 / 3628800,
-                                   1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
-    x = x < -746.0 ? -746.0 : x; /* e^-746 is 0, e^710 infinite */
-    x = x > 710.0 ? 710.0 : x;
-    double shifted = x * LOG2_E + ROUND_DOUBLE;
-    double multiple = shifted - ROUND_DOUBLE;
-    double r = (x - multiple * LN2_HIGH) - multiple * LN2_LOW;
-    double series = polynomial(terms, sizeof terms / sizeof terms[0], r) * r * r + r;
-    int64_t power = (int64_t)(bits_of(shifted) - bits_of(ROUND_DOUBLE));
-    int64_t half = power >> 1;
-    return ((1.0 + series) * power_of_two(half)) * power_of_two(power - half);
-}
-
 double scalar_log(double x)
 {
     static const double terms[] = {/* 1/(2n+1) from n = 1; s^2 <= 0.0295 */
@@ -67,14 +22,14 @@ double scalar_log(double x)
                                    1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
     /* x = mantissa * 2^power with the mantissa in [sqrt(1/2), sqrt(2)): the exponent is
      * read as if sqrt(1/2) were where a power of two begins. */
-    uint64_t offset = bits_of(x) - bits_of(0x1.6a09e667f3bcdp-1);
+    uint64_t offset = scalar_bits(x) - scalar_bits(0x1.6a09e667f3bcdp-1);
     int64_t power = (int64_t)offset >> 52;
-    double mantissa = from_bits(bits_of(x) - ((uint64_t)power << 52));
+    double mantissa = scalar_from_bits(scalar_bits(x) - ((uint64_t)power << 52));
     double s = (mantissa - 1.0) / (mantissa + 1.0);
     double square = s * s;
     double series = polynomial(terms, sizeof terms / sizeof terms[0], square);
-    double rest = 2.0 * (s * square * series) + (double)power * LN2_LOW;
-    return (double)power * LN2_HIGH + (2.0 * s + rest);
+    double rest = 2.0 * (s * square * series) + (double)power * SCALAR_LN2_LOW_DOUBLE;
+    return (double)power * SCALAR_LN2_HIGH_DOUBLE + (2.0 * s + rest);
 }
 
 void scalar_sine_cosine(double x, double *sine, double *cosine)
@@ -97,9 +52,9 @@ void scalar_sine_cosine(double x, double *sine, double *cosine)
                                           1.0 / 479001600,
                                           -1.0 / 87178291200,
                                           1.0 / 20922789888000};
-    double shifted = x * TWO_OVER_PI + ROUND_DOUBLE;
-    double multiple = shifted - ROUND_DOUBLE;
-    uint64_t quadrant = (bits_of(shifted) - bits_of(ROUND_DOUBLE)) & 3;
+    double shifted = x * TWO_OVER_PI + SCALAR_ROUND_DOUBLE;
+    double multiple = shifted - SCALAR_ROUND_DOUBLE;
+    uint64_t quadrant = (scalar_bits(shifted) - scalar_bits(SCALAR_ROUND_DOUBLE)) & 3;
     double r = ((x - multiple * HALF_PI_HIGH) - multiple * HALF_PI_MIDDLE) -
                multiple * HALF_PI_LOW;
     double s = polynomial(sine_terms, 9, r * r) * r;

@@ -72,10 +72,65 @@ static inline float scalar_gelu_tanh(float x)
     return x / (1.0f + scalar_exp(-2.0f * u));
 }
 
-/* In double, where time does not matter: RoPE tables, log-softmax, softcaps.
- * All within 2 units in the last place of double, but: sine and cosine, absolutely within
- * 1e-15 for |x| < 2^27. log needs a positive finite argument. */
-double scalar_exp_double(double x);
+/* --- in double: RoPE tables, log-softmax, softcaps
+ * -------------------------------------- All within 2 units in the last place of double,
+ * but: sine and cosine, absolutely within 1e-15 for |x| < 2^27. log needs a positive
+ * finite argument. */
+
+static inline uint64_t scalar_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static inline double scalar_from_bits(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#define SCALAR_ROUND_DOUBLE 6755399441055744.0 /* 1.5 * 2^52, as SCALAR_ROUND_FLOAT */
+
+/* ln 2: the first part has 32 significant bits, its product with an exponent is exact. */
+#define SCALAR_LN2_HIGH_DOUBLE 0x1.62e42fee00000p-1
+#define SCALAR_LN2_LOW_DOUBLE  0x1.a39ef35793c76p-33
+#define SCALAR_LOG2_E_DOUBLE   0x1.71547652b82fep+0
+
+/* Below the lower bound exp is 0, over the upper one infinite. */
+#define SCALAR_EXP_LEAST_DOUBLE -746.0
+#define SCALAR_EXP_MOST_DOUBLE  710.0
+
+static inline double scalar_exp_double(double x)
+{
+    x = x < SCALAR_EXP_LEAST_DOUBLE ? SCALAR_EXP_LEAST_DOUBLE : x;
+    x = x > SCALAR_EXP_MOST_DOUBLE ? SCALAR_EXP_MOST_DOUBLE : x;
+    double shifted = x * SCALAR_LOG2_E_DOUBLE + SCALAR_ROUND_DOUBLE;
+    double multiple = shifted - SCALAR_ROUND_DOUBLE;
+    double r = (x - multiple * SCALAR_LN2_HIGH_DOUBLE) - multiple * SCALAR_LN2_LOW_DOUBLE;
+    /* |r| <= ln(2)/2: the term r^14/14! is below 2^-57. */
+    double series = 1.0 / 6227020800;
+    series = series * r + 1.0 / 479001600;
+    series = series * r + 1.0 / 39916800;
+    series = series * r + 1.0 / 3628800;
+    series = series * r + 1.0 / 362880;
+    series = series * r + 1.0 / 40320;
+    series = series * r + 1.0 / 5040;
+    series = series * r + 1.0 / 720;
+    series = series * r + 1.0 / 120;
+    series = series * r + 1.0 / 24;
+    series = series * r + 1.0 / 6;
+    series = series * r + 1.0 / 2;
+    series = (series * r) * r + r;
+    /* Two factors of 2^half and 2^(power - half); 2048 more keeps the power above 0,
+     * since SSE2 shifts only unsigned numbers of 64 bits. 1023 is the exponent's bias. */
+    uint64_t power = scalar_bits(shifted) - scalar_bits(SCALAR_ROUND_DOUBLE) + 2048;
+    uint64_t half = power >> 1;
+    return ((1.0 + series) * scalar_from_bits((half - 1024 + 1023) << 52)) *
+           scalar_from_bits((power - half - 1024 + 1023) << 52);
+}
+
 double scalar_log(double x);
 void scalar_sine_cosine(double x, double *sine, double *cosine);
 

@@ -2,12 +2,20 @@
 #include "worker/math/scalar.h"
 #include "worker/math/vector.h"
 
+/* Exponentials computed at once, as vectors; their sum is in ascending order of ids. */
+#define RUN 256
+
 double logprobs_normalizer(const float *logits, uint32_t vocabulary_count)
 {
-    double most = vector_most(logits, vocabulary_count);
-    double sum = 0.0;
-    for (uint32_t i = 0; i < vocabulary_count; i++)
-        sum += scalar_exp_double(logits[i] - most);
+    double run[RUN], sum = 0.0, most = vector_most(logits, vocabulary_count);
+    for (uint32_t first = 0; first < vocabulary_count; first += RUN) {
+        uint32_t left = vocabulary_count - first;
+        uint32_t count = left < RUN ? left : RUN;
+        for (uint32_t i = 0; i < count; i++)
+            run[i] = scalar_exp_double(logits[first + i] - most);
+        for (uint32_t i = 0; i < count; i++)
+            sum += run[i];
+    }
     return most + scalar_log(sum);
 }
 
