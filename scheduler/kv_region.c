@@ -102,6 +102,16 @@ void instance_segments_unlink(const char *instance)
     shm_region_unlink(name);
 }
 
+bool instance_segments_reclaim(const char *instance)
+{
+    struct fault fault;
+    uint32_t generation;
+    if (inspect_stale(instance, &generation, &fault) != STATUS_OK)
+        return false;
+    instance_segments_unlink(instance);
+    return true;
+}
+
 static enum status stamp(struct control_header *header, uint32_t generation,
                          struct fault *fault)
 {

@@ -12,6 +12,7 @@
 #include "common/os/config.h"
 #include "common/os/shm_region.h"
 #include "proto/kv_layout.h"
+#include <stdbool.h>
 
 struct kv_region {
     struct shm_region control_region;
@@ -29,5 +30,8 @@ void kv_region_close(struct kv_region *region);
 
 /* Removes both segments' names: for the end of `ropeway serve`, after the scheduler's. */
 void instance_segments_unlink(const char *instance);
+
+/* The same, unless a scheduler that lives owns them: then false and nothing is done. */
+bool instance_segments_reclaim(const char *instance);
 
 #endif
