@@ -2,19 +2,20 @@
 
 #include "common/os/futex.h"
 #include "common/os/log.h"
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define BEAT_PERIOD_S 1
+#define BEAT_PERIOD_NS 1000000000ull
 
-static void fill_signals(sigset_t *signals)
+static struct attendant *signalled;
+
+static void on_signal(int number)
 {
-    sigemptyset(signals);
-    sigaddset(signals, SIGTERM);
-    sigaddset(signals, SIGINT);
+    (void)number;
+    signalled->stop = true;
+    futex_ring(&signalled->bell);
 }
 
 static void ring_worker(const struct attachment *attachment)
@@ -26,8 +27,6 @@ static void stop(struct attendant *attendant)
 {
     if (attendant->loading)
         _exit(EXIT_SUCCESS);
-    attendant->stop = true;
-    futex_ring(&attendant->bell);
     pthread_mutex_lock(&attendant->beating);
     if (attendant->attachment)
         ring_worker(attendant->attachment);
@@ -49,26 +48,25 @@ static void beat(struct attendant *attendant)
 static void *attend(void *data)
 {
     struct attendant *attendant = data;
-    const struct timespec period = {.tv_sec = BEAT_PERIOD_S};
-    sigset_t signals;
-    fill_signals(&signals);
     for (;;) {
-        int caught = sigtimedwait(&signals, NULL, &period);
-        if (caught > 0)
+        uint32_t seen = attendant->bell;
+        if (attendant->stop)
             stop(attendant);
-        else if (errno == EAGAIN)
+        else
             beat(attendant);
+        futex_wait(&attendant->bell, seen, BEAT_PERIOD_NS);
     }
     return NULL;
 }
 
 enum status attendant_start(struct attendant *attendant, struct fault *fault)
 {
-    sigset_t signals;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     *attendant = (struct attendant){.loading = true};
     pthread_mutex_init(&attendant->beating, NULL);
-    fill_signals(&signals);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    signalled = attendant;
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
     int error = pthread_create(&attendant->thread, NULL, attend, attendant);
     if (error)
         return fault_set(fault, STATUS_INTERNAL, NULL, "no thread can be made: %s",

@@ -1,10 +1,10 @@
 /* attendant.h - the worker's second thread: signals and the beat, while the first
  * computes.
  *
- * It sleeps in sigtimedwait, so a signal needs no handler: SIGTERM and SIGINT are blocked
- * in every thread and taken here. While the model is loading they end the process at
- * once, since a worker holds nothing that must survive; later the step in flight is
- * finished.
+ * A signal's handler only rings the attendant's bell: libraries have threads of their own
+ * (OpenBLAS starts some before main), so signals cannot be kept for one thread by
+ * blocking. While the model is loading a signal ends the process at once, since a worker
+ * holds nothing that must survive; later the step in flight is finished.
  */
 #ifndef ROPEWAY_WORKER_ATTENDANT_H
 #define ROPEWAY_WORKER_ATTENDANT_H
@@ -19,12 +19,14 @@ struct attendant {
     const struct attachment *attachment; /* NULL: none to beat for */
     struct link_client *link;
     _Atomic bool loading;
-    _Atomic bool stop;     /* a signal came */
-    _Atomic bool lost;     /* the scheduler does not know us any more */
-    _Atomic uint32_t bell; /* rung with stop: for who is not attached */
+    _Atomic bool stop; /* a signal came */
+    _Atomic bool lost; /* the scheduler does not know us any more */
+    _Atomic uint32_t
+        bell; /* rung with stop: the attendant sleeps on it, and who pauses */
 };
 
-/* Blocks the signals for the caller and all threads made after, and starts. */
+/* Catches SIGTERM and SIGINT and starts. The attendant must live as long as the process.
+ */
 enum status attendant_start(struct attendant *attendant, struct fault *fault);
 
 /* The model is loaded: signals stop the work in order from here on. link is borrowed. */
