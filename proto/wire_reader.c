@@ -113,6 +113,21 @@ bool wire_read_bool(struct wire_reader *reader, bool *value)
     return true;
 }
 
+/* A two's complement number of size_bytes, as one of 8. */
+static int64_t widen(uint64_t bits, uint32_t size_bytes)
+{
+    switch (size_bytes) {
+    case 1:
+        return (int8_t)bits;
+    case 2:
+        return (int16_t)bits;
+    case 4:
+        return (int32_t)bits;
+    default:
+        return (int64_t)bits;
+    }
+}
+
 /* An integer as its 64 bits and whether it is negative. */
 static bool read_integer(struct wire_reader *reader, uint64_t *bits, bool *is_negative)
 {
@@ -131,10 +146,10 @@ static bool read_integer(struct wire_reader *reader, uint64_t *bits, bool *is_ne
         size_bytes = 1u << (first - (is_signed ? INT8 : UINT8));
         if (!peek_number(reader, size_bytes, bits))
             return false;
-        uint32_t unused_bits = 64 - 8 * size_bytes;
-        *is_negative = is_signed && *bits >> (8 * size_bytes - 1);
+        int64_t widened = widen(*bits, size_bytes);
+        *is_negative = is_signed && widened < 0;
         if (*is_negative)
-            *bits = (uint64_t)((int64_t)(*bits << unused_bits) >> unused_bits);
+            *bits = (uint64_t)widened;
     } else {
         return false;
     }

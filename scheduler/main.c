@@ -115,7 +115,7 @@ static enum status run(const struct config *config, struct fault *fault)
     struct model_shape shape;
     struct geometry geometry;
     struct kv_region region;
-    struct scheduler *scheduler;
+    struct scheduler *scheduler = NULL;
     enum status status = read_shape(config, &shape, fault);
     if (status == STATUS_OK)
         status = geometry_plan(config, &shape, &geometry, fault);

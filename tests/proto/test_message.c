@@ -58,6 +58,22 @@ static struct submit_request full_submit(void)
                                    .client_blob = {"\0\1\2", 3}};
 }
 
+static void assert_sampling(const struct sampling *got, const struct sampling *sent)
+{
+    cr_assert_eq(got->temperature, sent->temperature);
+    cr_assert_eq(got->top_p, sent->top_p);
+    cr_assert_eq(got->min_p, sent->min_p);
+    cr_assert_eq(got->repetition_penalty, sent->repetition_penalty);
+    cr_assert_eq(got->presence_penalty, sent->presence_penalty);
+    cr_assert_eq(got->frequency_penalty, sent->frequency_penalty);
+    cr_assert_eq(got->top_k, sent->top_k);
+    cr_assert_eq(got->min_tokens, sent->min_tokens);
+    cr_assert_eq(got->seed, sent->seed);
+    cr_assert_eq(got->ignore_end, sent->ignore_end);
+    cr_assert_eq(got->logprobs, sent->logprobs);
+    cr_assert_eq(got->top_logprobs, sent->top_logprobs);
+}
+
 Test(message, a_submit_comes_back_as_it_went)
 {
     struct submit_request sent = full_submit(), got;
@@ -71,7 +87,7 @@ Test(message, a_submit_comes_back_as_it_went)
     cr_assert(span_equal(got.owner_key, sent.owner_key));
     cr_assert(span_equal(got.body_digest, sent.body_digest));
     cr_assert_eq(got.priority, -7);
-    cr_assert_eq(memcmp(&got.sampling, &sent.sampling, sizeof sent.sampling), 0);
+    assert_sampling(&got.sampling, &sent.sampling);
     cr_assert(got.has_seed);
     cr_assert_eq(got.max_tokens, 16);
     cr_assert_eq(got.timeout_ms, 5000);

@@ -137,7 +137,8 @@ Test(kv_region, a_living_owner_in_another_runtime_directory_is_not_robbed)
     struct kv_region region;
     struct fault fault;
     cr_assert_eq(kv_region_open(&region, &config, &geometry, &fault), STATUS_OK);
-    strcat(other.runtime_dir, "-other");
+    snprintf(other.runtime_dir, sizeof other.runtime_dir, "%.100s-other",
+             config.runtime_dir);
     mkdir(other.runtime_dir, 0700);
     pid_t child = fork();
     if (child == 0) {
