@@ -2,7 +2,6 @@
  * its steps, and attaches anew when the scheduler starts again. */
 #include "common/os/config.h"
 #include "common/os/log.h"
-#include "common/os/process.h"
 #include "proto/message.h"
 #include "worker/loop.h"
 #include <sched.h>
@@ -117,7 +116,6 @@ int main(int argc, char **argv)
     struct config config;
     struct fault fault;
     bool exit_now;
-    process_follow_supervisor();
     if (config_load(&config, CONFIG_WORKER, argc, argv, &exit_now, &fault) != STATUS_OK) {
         fprintf(stderr, "ropeway-worker: %s\n", fault.sentence);
         return EXIT_OPTIONS;

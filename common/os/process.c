@@ -2,11 +2,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,16 +54,6 @@ bool process_ended(int pidfd)
 {
     struct pollfd poller = {.fd = pidfd, .events = POLLIN};
     return poll(&poller, 1, 0) > 0;
-}
-
-void process_follow_supervisor(void)
-{
-    const char *supervisor = getenv("ROPEWAY_SUPERVISED");
-    if (!supervisor)
-        return;
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != (pid_t)strtol(supervisor, NULL, 10))
-        raise(SIGTERM);
 }
 
 enum status process_boot_id(char boot_id[40], struct fault *fault)

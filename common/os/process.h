@@ -16,10 +16,6 @@ int process_open(pid_t pid, uint64_t start_ticks);
 /* True once the process behind pidfd has ended. Does not wait. */
 bool process_ended(int pidfd);
 
-/* Where a supervisor started us (ROPEWAY_SUPERVISED holds its pid), its end is ours:
- * SIGTERM comes when it dies, also when it had died before this call. */
-void process_follow_supervisor(void);
-
 /* The machine's boot id as text, 36 characters and NUL. */
 enum status process_boot_id(char boot_id[40], struct fault *fault);
 

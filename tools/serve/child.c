@@ -56,7 +56,6 @@ static void set_environment(const struct child *child, const struct config *conf
                                           "WATCHDOG_PID"};
     for (size_t i = 0; i < sizeof systemd / sizeof *systemd; i++)
         unsetenv(systemd[i]);
-    setenv("ROPEWAY_SUPERVISED", "1", 1);
     if (child->program == CONFIG_FRONTEND && config->api_key[0])
         setenv("ROPEWAY_API_KEY", config->api_key, 1);
     else
