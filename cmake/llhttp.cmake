@@ -1,6 +1,7 @@
 # llhttp >= 9.3, the HTTP/1.1 parser: the system's where it is new enough, else sources.
 # Sources are looked for in ROPEWAY_LLHTTP_DIR, the build tree and the user's cache; the
 # set-up step puts them there. Older parsers accept known request-smuggling bytes.
+include_guard(GLOBAL)
 pkg_check_modules(LLHTTP_SYSTEM QUIET IMPORTED_TARGET libllhttp>=9.3)
 if(LLHTTP_SYSTEM_FOUND)
   add_library(ropeway_llhttp ALIAS PkgConfig::LLHTTP_SYSTEM)

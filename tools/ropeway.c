@@ -1,4 +1,5 @@
 /* ropeway.c - the command: `ropeway SUBCOMMAND ...`, one table row each. */
+#include "tools/bench.h"
 #include "tools/perplexity.h"
 #include "tools/serve.h"
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct subcommand {
 
 static const struct subcommand subcommands[] = {
     {"serve", serve_main, "serve a model over HTTP and nng"},
+    {"bench", bench_main, "load a server and measure it"},
     {"perplexity", perplexity_main, "measure how well a model foretells a text"},
 };
 
