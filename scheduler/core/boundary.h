@@ -2,8 +2,10 @@
  *
  * Layer:   scheduler/core (pure arithmetic on the caller's arrays).
  * Source:  the course's iteration boundary: its names, rules and values are tested as it
- *          states them (tests/scheduler/course.json). Production runs the same functions
- *          with trim_prefill set.
+ *          states them (tests/scheduler/course.json).
+ * Use:     production plans with form_iteration_batch, trim_prefill set. It releases and
+ *          advances in settle.c by the same rules, but on shared memory and so that they
+ *          may be repeated.
  */
 #ifndef ROPEWAY_SCHEDULER_CORE_BOUNDARY_H
 #define ROPEWAY_SCHEDULER_CORE_BOUNDARY_H
