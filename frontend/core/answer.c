@@ -80,8 +80,7 @@ static void write_usage(struct buffer *out, const struct generation *generation)
                          (unsigned long long)cached_tokens);
 }
 
-/* --- streams -------------------------------------------------------------------------
- */
+/* --- streams --------------------------------------------------------------------- */
 
 static void begin_chunk(struct buffer *out, const struct generation *generation)
 {
@@ -163,8 +162,7 @@ void answer_stream_end(struct buffer *out, const struct generation *generation)
     buffer_append_text(out, "data: [DONE]\n\n");
 }
 
-/* --- whole answers -------------------------------------------------------------------
- */
+/* --- whole answers --------------------------------------------------------------- */
 
 static void write_choice(struct buffer *out, const struct generation *generation,
                          uint32_t index)

@@ -2,8 +2,8 @@
  * from texts) and as /v1/chat/completions has them (a list of objects with bytes). */
 #include "frontend/core/answer.h"
 
+#include "common/text/utf8.h"
 #include "frontend/core/json_text.h"
-#include "frontend/core/utf8.h"
 
 /* JSON has no infinity; vLLM writes this for a probability of none. */
 #define LOGPROB_MIN (-9999.0)
@@ -44,13 +44,12 @@ static void write_value(struct buffer *out, float value)
     json_text_number(out, value > LOGPROB_MIN ? (double)value : LOGPROB_MIN);
 }
 
-/* --- /v1/completions -----------------------------------------------------------------
- */
+/* --- /v1/completions ------------------------------------------------------------- */
 
 /* A token of half a character is named by its bytes, so that maps keep its key apart. */
 static void write_legacy_token(struct buffer *out, struct span text)
 {
-    if (utf8_is_valid(text)) {
+    if (utf8_valid(text)) {
         json_text_string(out, text);
         return;
     }
@@ -140,8 +139,7 @@ static void write_legacy(struct buffer *out, const struct generation *generation
     buffer_append_byte(out, '}');
 }
 
-/* --- /v1/chat/completions ------------------------------------------------------------
- */
+/* --- /v1/chat/completions -------------------------------------------------------- */
 
 static void write_chat_value(struct buffer *out, const struct generation *generation,
                              const struct logprob *value)

@@ -129,6 +129,19 @@ static void set_text(json_t *context, const char *name, struct span text)
                         json_stringn(text.size ? text.data : "", text.size));
 }
 
+/* The client's variables, before ours, which they must not hide. The names of special
+ * tokens are not theirs to set: their text is taken for the template's own. */
+static void set_arguments(json_t *context, const json_t *arguments)
+{
+    static const char *const reserved[] = {"bos_token", "eos_token", "unk_token",
+                                           "pad_token", "sep_token", "cls_token",
+                                           "mask_token"};
+    if (arguments)
+        json_object_update(context, (json_t *)arguments);
+    for (size_t place = 0; place < sizeof reserved / sizeof reserved[0]; place++)
+        json_object_del(context, reserved[place]);
+}
+
 char *chat_context(const struct generation_request *request, struct span bos_token,
                    struct span eos_token)
 {
@@ -137,9 +150,7 @@ char *chat_context(const struct generation_request *request, struct span bos_tok
     for (size_t index = 0; index < json_array_size(request->messages); index++)
         json_array_append_new(messages,
                               normal_message(json_array_get(request->messages, index)));
-    /* First, so that they cannot hide what the endpoint itself says. */
-    if (request->template_arguments)
-        json_object_update(context, (json_t *)request->template_arguments);
+    set_arguments(context, request->template_arguments);
     json_object_set_new(context, "messages", messages);
     if (request->tools)
         json_object_set(context, "tools", (json_t *)request->tools);

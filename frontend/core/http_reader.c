@@ -219,7 +219,7 @@ static enum http_event fail(struct http_reader *reader)
 {
     if (reader->fault.status == STATUS_OK)
         fault_set(&reader->fault, STATUS_MALFORMED, NULL,
-                  "The bytes are no HTTP/1.1 request (%s).",
+                  "This is no well-formed HTTP request (%s).",
                   llhttp_errno_name(llhttp_get_errno(&reader->parser)));
     return HTTP_EVENT_FAULT;
 }

@@ -1,6 +1,6 @@
 #include "frontend/core/json_text.h"
 
-#include "frontend/core/utf8.h"
+#include "common/text/utf8.h"
 #include <math.h>
 #include <stdint.h>
 
@@ -40,14 +40,12 @@ static size_t append_character(struct buffer *out, struct span text)
         append_escape(out, byte);
         return 1;
     }
-    size_t broken = 0;
-    size_t size = utf8_character_size(text, &broken);
-    if (size == 0) {
-        buffer_append_text(out, "\xEF\xBF\xBD");
-        return broken;
-    }
-    buffer_append(out, text.data, size);
-    return size;
+    struct utf8_step step = utf8_next(text);
+    if (step.kind == UTF8_WHOLE)
+        buffer_append(out, text.data, step.size);
+    else
+        buffer_append_span(out, UTF8_REPLACEMENT);
+    return step.size;
 }
 
 void json_text_string(struct buffer *out, struct span text)

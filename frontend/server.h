@@ -1,0 +1,37 @@
+/* server.h - what the parts of the frontend share. */
+#ifndef ROPEWAY_FRONTEND_SERVER_H
+#define ROPEWAY_FRONTEND_SERVER_H
+
+#include "common/os/config.h"
+#include "frontend/core/frontend_metrics.h"
+#include <uv.h>
+
+struct connection;
+struct door;
+struct job_table;
+struct text_model;
+struct uplink;
+
+#define SERVER_READ_BYTES  65536
+#define SERVER_MODEL_BYTES 256
+
+struct server {
+    const struct config *config;
+    uv_loop_t *loop;
+    struct text_model *model;
+    struct uplink *uplink;
+    struct door *door;
+    struct job_table *jobs;
+    struct frontend_metrics metrics;
+
+    char model_name[SERVER_MODEL_BYTES];
+    int64_t started_unix_s;
+    unsigned char api_key_digest[32]; /* of the key that clients must show */
+    bool draining; /* no new connections; open ones end when answered */
+
+    struct connection *connections;
+    uint32_t connections_count;
+    char read_buffer[SERVER_READ_BYTES]; /* of whichever connection is being read */
+};
+
+#endif
