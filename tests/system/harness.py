@@ -10,7 +10,6 @@ ROPEWAY_TINY_MODEL (the GGUF of fixed random weights made at build time).
 
 import importlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -158,16 +157,17 @@ class Service:
         return self
 
     def _read(self, process):
-        for line in process.stdout:
-            self.lines.append(line.decode("utf-8", "replace"))
-            if re.search(r"\bready:", self.lines[-1]):
-                self._ready.set()
+        with process.stdout as lines:
+            for line in lines:
+                self.lines.append(line.decode("utf-8", "replace"))
+                if self.lines[-1].startswith("ready:"):
+                    self._ready.set()
         self._ended.set()
 
     def log(self):
         return "".join(self.lines[-60:])
 
-    def signal(self, number):
+    def send_signal(self, number):
         self.process.send_signal(number)
 
     def wait(self, deadline_s=STOP_S):
@@ -178,7 +178,7 @@ class Service:
         if self.process is None:
             return None
         if self.process.poll() is None:
-            self.signal(number)
+            self.send_signal(number)
         try:
             return self.wait()
         except subprocess.TimeoutExpired:

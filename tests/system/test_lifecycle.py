@@ -39,7 +39,7 @@ class Signals(unittest.TestCase):
                 if group:
                     os.killpg(service.process.pid, number)
                 else:
-                    service.signal(number)
+                    service.send_signal(number)
                 pause.wait(0.01)
             self.check_clean(service, service.wait(), children)
         finally:
@@ -78,7 +78,7 @@ class Signals(unittest.TestCase):
             for stream in streams:
                 next(stream)
             children = children_of(service.process.pid)
-            service.signal(signal.SIGTERM)
+            service.send_signal(signal.SIGTERM)
             answers = [Answer(stream) for stream in streams]
             for answer in answers:
                 self.assertEqual(answer.finish_reason, "length")
@@ -97,7 +97,7 @@ class Signals(unittest.TestCase):
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                     start_new_session=True)
                 threading.Event().wait(delay_s)
-                service.signal(signal.SIGTERM)
+                service.send_signal(signal.SIGTERM)
                 code = service.wait()
                 # Before main() has begun, the signal's default ends the process.
                 self.assertIn(code, (0, -signal.SIGTERM))
@@ -158,11 +158,13 @@ class Options(unittest.TestCase):
         self.check_refused(self.serve(model=None), "--model")
         self.check_refused(self.serve(model="/nowhere/model.gguf"), "/nowhere/model.gguf")
         self.check_refused(self.serve(model="/tmp"), "/tmp")
+        with open(harness.TINY_MODEL, "rb") as file:
+            whole = file.read()
         with tempfile.TemporaryDirectory() as folder:
             for content in (b"", b"tjgg" + b"\0" * 64, b"GGUF\x01\0\0\0" + b"\0" * 64,
                             b"GGUF\x04\0\0\0" + b"\0" * 64, b"GGUF\0\0\0\x03" + b"\0" * 64,
                             b"version https://git-lfs.github.com/spec/v1\n",
-                            open(harness.TINY_MODEL, "rb").read()[:-5000]):
+                            whole[:-5000]):
                 path = os.path.join(folder, "model.gguf")
                 with open(path, "wb") as file:
                     file.write(content)

@@ -249,9 +249,10 @@ static void turn(struct supervisor *supervisor)
 {
     uint64_t now_ns = clock_monotonic_ns();
     reap(supervisor, now_ns);
+    start_due(supervisor, now_ns);
+    /* Last, since both may have begun the stop, and nothing would wake us for it. */
     if (supervisor->phase == STOPPING)
         go_on_stopping(supervisor, now_ns);
-    start_due(supervisor, now_ns);
     if (supervisor->phase == STARTING)
         look_at_start(supervisor);
 }
