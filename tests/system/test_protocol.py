@@ -168,9 +168,12 @@ class Life(unittest.TestCase):
     def test_a_drain_waits_for_what_runs_and_lets_nothing_new_in(self):
         with Instance(*POOL) as instance:
             frontend, supervisor = Frontend(instance, 1), Frontend(instance, 2)
+            frontend.wait_status("the worker", lambda now: now["workers_count"] == 1)
+            instance.worker.send_signal(signal.SIGSTOP)
             frontend.submit("last", ids(20), 500)
             self.assertEqual(supervisor.call("drain", timeout_ms=0)["left_count"], 1)
             self.assertEqual(frontend.submit("late", ids(20), 5)["status"], "unavailable")
+            instance.worker.send_signal(signal.SIGCONT)
             reply = supervisor.call("drain", timeout_ms=25000)
             self.assertEqual(reply["left_count"], 0)
             frontend.collect(["last"])
