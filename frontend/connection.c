@@ -23,6 +23,7 @@ static struct connection *connection_of(struct sink *sink)
 static void answered(struct connection *connection)
 {
     connection->answering = false;
+    connection->streaming = false;
     if (connection->closing)
         return;
     if (connection->ended || connection->server->draining)
@@ -68,6 +69,7 @@ static void sink_answer(struct sink *sink, const struct answer *answer)
 static void sink_begin(struct sink *sink, const char *request_id)
 {
     struct connection *connection = connection_of(sink);
+    connection->streaming = true;
     connection->chunked = connection->reader.request.chunked_allowed;
     connection->last |= !connection->chunked;
     struct http_response response = response_for(connection, 200);
@@ -196,17 +198,38 @@ static void on_allocate(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     *buffer = uv_buf_init(connection->server->read_buffer, SERVER_READ_BYTES);
 }
 
+/* Bytes that say nothing, but that a closed peer answers with a reset. */
+static void probe(struct connection *connection)
+{
+    struct buffer out;
+    if (!connection->streaming) {
+        connection_send(connection, SPAN_LITERAL("HTTP/1.1 100 Continue\r\n\r\n"));
+        return;
+    }
+    buffer_init(&out, SERVER_READ_BYTES);
+    http_response_chunk(&out, SPAN_LITERAL(": still there?\n\n"), connection->chunked);
+    connection_send(connection, buffer_span(&out));
+    buffer_fini(&out);
+}
+
+/* The client has sent its last byte. */
 static void on_end(struct connection *connection)
 {
     connection->ended = true;
     connection->reading = false;
     uv_read_stop((uv_stream_t *)&connection->tcp);
-    bool waits_for_answer = connection->answering && connection->sink.answers_after_eof;
-    if (connection->linger || (connection->answering && !waits_for_answer) ||
-        (!connection->answering && connection_all_sent(connection)))
+    bool may_probe = connection->reader.request.chunked_allowed;
+    if (connection->linger ||
+        (connection->answering ? !connection->sink.answers_after_eof && !may_probe
+                               : connection_all_sent(connection))) {
         connection_close(connection);
-    else if (!connection->answering)
+        return;
+    }
+    if (!connection->answering)
         connection->last = true; /* on_written closes */
+    else if (!connection->sink.answers_after_eof)
+        probe(connection);
+    connection_watch(connection);
 }
 
 /* Whatever comes after the last request is read over, so that its sender gets to reading

@@ -32,7 +32,8 @@ struct connection {
     size_t dropped_bytes; /* read after the last request */
     bool advancing;       /* connection_advance is on the stack */
     bool answering;       /* a request waits for its answer, or for the rest of it */
-    bool chunked;         /* the stream under way is */
+    bool streaming;       /* the answer has begun and comes in pieces */
+    bool chunked;         /* these are chunks */
     bool reading;
     bool ended;   /* the client has sent its last byte */
     bool last;    /* close after the answer under way */

@@ -11,7 +11,7 @@
 #define IDLE_MS       75000
 #define WRITE_MS      30000
 #define LINGER_MS     2000 /* for the peer to read the last answer after an error */
-#define PEER_CHECK_MS 1000
+#define PEER_CHECK_MS 50   /* well within a second, and cheap for the few that need it */
 
 static const uint64_t wait_ms[WAITS] = {
     [WAIT_IDLE] = IDLE_MS,   [WAIT_HEADERS] = HEADERS_MS, [WAIT_BODY] = BODY_MS,
@@ -112,17 +112,17 @@ static enum wait waits_for(const struct connection *connection)
     if (uv_stream_get_write_queue_size((const uv_stream_t *)&connection->tcp) > 0)
         return WAIT_WRITE;
     if (connection->answering)
-        return connection->reading || connection->ended ? WAIT_NOTHING : WAIT_PEER;
+        return connection->reading ? WAIT_NOTHING : WAIT_PEER;
     return of_phase[connection->reader.phase];
 }
 
-/* True when the peer has closed; it can be asked although we do not read. */
+/* True when the peer has reset the connection, or has closed it while we do not read. */
 static bool peer_is_gone(const struct connection *connection)
 {
     uv_os_fd_t fd;
     if (uv_fileno((const uv_handle_t *)&connection->tcp, &fd) != 0)
         return true;
-    struct pollfd ask = {.fd = fd, .events = POLLRDHUP};
+    struct pollfd ask = {.fd = fd, .events = connection->ended ? 0 : POLLRDHUP};
     return poll(&ask, 1, 0) > 0;
 }
 
