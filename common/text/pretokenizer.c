@@ -28,12 +28,13 @@
 struct family {
     const char *expressions[STAGES_MAX];
     bool whole_words;
+    bool adds_bos;
 };
 
-static const struct family gpt2 = {{GPT2}, false};
-static const struct family single_digits = {{"\\p{N}", GPT2}, false};
-static const struct family llama3 = {{MODERN("\\p{N}{1,3}")}, true};
-static const struct family qwen2 = {{MODERN("\\p{N}")}, false};
+static const struct family gpt2 = {{GPT2}, false, false};
+static const struct family single_digits = {{"\\p{N}", GPT2}, false, false};
+static const struct family llama3 = {{MODERN("\\p{N}{1,3}")}, true, true};
+static const struct family qwen2 = {{MODERN("\\p{N}")}, false, false};
 
 static const struct {
     const char *name;
@@ -137,6 +138,12 @@ void pretokenizer_destroy(struct pretokenizer *pretokenizer)
 bool pretokenizer_prefers_whole_words(const struct pretokenizer *pretokenizer)
 {
     return pretokenizer->family->whole_words;
+}
+
+bool pretokenizer_adds_bos(const char *name)
+{
+    const struct family *family = name ? find_family(name) : NULL;
+    return family && family->adds_bos;
 }
 
 /* One call's state. */

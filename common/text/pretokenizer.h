@@ -22,6 +22,10 @@ void pretokenizer_destroy(struct pretokenizer *pretokenizer);
 /* A word that is a token is that token, without merging (llama3's "ignore_merges"). */
 bool pretokenizer_prefers_whole_words(const struct pretokenizer *pretokenizer);
 
+/* Whether models with this pre-tokenizer begin a text with BOS where their file does not
+ * say: llama3's do. False for NULL and unknown names. */
+bool pretokenizer_adds_bos(const char *name);
+
 /* Calls take for each word of text, in order; together they are the text. Text is valid
  * UTF-8. Ends early with the first status other than STATUS_OK that take returns. */
 typedef enum status pretokenizer_take(void *context, struct span word,

@@ -2,6 +2,7 @@
 
 #include "common/base/invariant.h"
 #include "common/gguf/gguf_reader.h"
+#include "common/text/pretokenizer.h"
 #include <stdlib.h>
 
 #define KEY(name) "tokenizer.ggml." name
@@ -179,8 +180,9 @@ static enum status read_ids_and_flags(struct tokenizer_gguf *read,
         status =
             read_id(gguf, KEY("unknown_token_id"), to->tokens_count, &to->unknown, fault);
     if (status == STATUS_OK)
-        status =
-            read_flag(gguf, KEY("add_bos_token"), kind->add_bos, &to->add_bos, fault);
+        status = read_flag(gguf, KEY("add_bos_token"),
+                           kind->add_bos || pretokenizer_adds_bos(to->pre), &to->add_bos,
+                           fault);
     if (status == STATUS_OK)
         status = read_flag(gguf, KEY("add_eos_token"), false, &to->add_eos, fault);
     if (status == STATUS_OK)

@@ -11,7 +11,7 @@ const SOURCE_BYTES_MAX: usize = 1 << 20;
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
 /// About one unit an instruction: a chat of thousands of turns takes a hundredth of it, and
 /// an endless loop ends within a second or two.
-const FUEL: u64 = 20_000_000;
+const FUEL: u64 = 10_000_000;
 /// Nested macro calls and blocks.
 const DEPTH_MAX: usize = 100;
 

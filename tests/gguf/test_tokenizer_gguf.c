@@ -110,6 +110,17 @@ Test(tokenizer_gguf, an_spm_vocabulary_adds_bos_and_a_space_unless_told)
     cr_assert_eq(read.description.merges_count, 0);
 }
 
+Test(tokenizer_gguf, llama3_vocabularies_add_bos_unless_told)
+{
+    gguf_writer_string(&writer, KEY("model"), "gpt2");
+    gguf_writer_string(&writer, KEY("pre"), "llama-bpe");
+    write_strings(KEY("tokens"), tokens, 4);
+    write_types(types, 4);
+    write_strings(KEY("merges"), merges, 1);
+    cr_assert_eq(read_file(), STATUS_OK, "%s", fault.sentence);
+    cr_assert(read.description.add_bos);
+}
+
 Test(tokenizer_gguf, ids_and_flags_of_the_file_win)
 {
     write_bpe();
