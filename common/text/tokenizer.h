@@ -84,9 +84,10 @@ enum status tokenizer_encode(const struct tokenizer *tokenizer, struct span text
  * tokenized as one: a border of pieces is no border of words. */
 struct text_piece {
     struct span text;
-    bool special; /* parse control tokens in here, where TOKENIZE_SPECIAL is given */
+    bool special; /* parse control tokens in here */
 };
-/* A control token's text counts only when it lies in special pieces alone. */
+/* A control token's text counts only when it lies in special pieces alone; of the flags,
+ * TOKENIZE_ADD matters. */
 enum status tokenizer_encode_pieces(const struct tokenizer *tokenizer,
                                     const struct text_piece *pieces, size_t pieces_count,
                                     int flags, struct token_list *list,

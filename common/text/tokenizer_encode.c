@@ -107,23 +107,22 @@ struct run {
     bool special; /* control tokens are parsed in it */
 };
 
-static void run_advance(struct run *run, bool may_be_special)
+static void run_advance(struct run *run)
 {
-    run->special = may_be_special && run->pieces[run->at].special;
-    while (run->at < run->pieces_count &&
-           (may_be_special && run->pieces[run->at].special) == run->special)
+    run->special = run->pieces[run->at].special;
+    while (run->at < run->pieces_count && run->pieces[run->at].special == run->special)
         run->end += run->pieces[run->at++].text.size;
 }
 
 static enum status encode_joined(struct encoding *encoding, struct span text,
-                                 struct run run, bool may_be_special)
+                                 struct run run)
 {
     const struct special_index *specials = &encoding->tokenizer->vocabulary.specials;
     enum status status = STATUS_OK;
     size_t plain = 0; /* where the text begins that is not encoded yet */
     for (size_t at = 0; at < text.size && status == STATUS_OK;) {
         while (at >= run.end)
-            run_advance(&run, may_be_special);
+            run_advance(&run);
         const struct special *found =
             special_index_find(specials, (struct span){text.data + at, text.size - at},
                                run.special ? run.end - at : 0);
@@ -177,8 +176,7 @@ enum status tokenizer_encode_pieces(const struct tokenizer *tokenizer,
     if (status == STATUS_OK)
         status =
             encode_joined(&encoding, buffer_span(&joined),
-                          (struct run){.pieces = pieces, .pieces_count = pieces_count},
-                          (flags & TOKENIZE_SPECIAL) != 0);
+                          (struct run){.pieces = pieces, .pieces_count = pieces_count});
     if (status == STATUS_OK && (flags & TOKENIZE_ADD) && tokenizer->add_eos)
         status = push(&encoding, tokenizer->eos);
     merger_fini(&encoding.merger);
@@ -190,6 +188,6 @@ enum status tokenizer_encode_pieces(const struct tokenizer *tokenizer,
 enum status tokenizer_encode(const struct tokenizer *tokenizer, struct span text,
                              int flags, struct token_list *list, struct fault *fault)
 {
-    struct text_piece piece = {text, true};
+    struct text_piece piece = {text, (flags & TOKENIZE_SPECIAL) != 0};
     return tokenizer_encode_pieces(tokenizer, &piece, 1, flags, list, fault);
 }

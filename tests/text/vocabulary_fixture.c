@@ -125,9 +125,9 @@ void fixture_expect_pieces(const struct tokenizer *tokenizer,
     struct token_list list;
     struct fault fault;
     token_list_init(&list, 1000);
-    cr_assert_eq(tokenizer_encode_pieces(tokenizer, pieces, pieces_count,
-                                         TOKENIZE_SPECIAL, &list, &fault),
-                 STATUS_OK, "%s", fault.sentence);
+    cr_assert_eq(
+        tokenizer_encode_pieces(tokenizer, pieces, pieces_count, 0, &list, &fault),
+        STATUS_OK, "%s", fault.sentence);
     expect_list(&list, ids);
     token_list_fini(&list);
 }
