@@ -139,15 +139,16 @@ class Service:
         return ["--kv-cache-memory", POOL]
 
     def start(self):
-        self._ready.clear()
-        self._ended.clear()
+        # New ones: the last process's reader may still come to its end.
+        self._ready, self._ended = threading.Event(), threading.Event()
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith("ROPEWAY_")}
         environment.update(self.environment)
         self.process = subprocess.Popen(
             self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, env=environment, start_new_session=True)
-        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        threading.Thread(target=self._read, daemon=True,
+                         args=(self.process, self._ready, self._ended)).start()
         wait_until(lambda: self._ready.is_set() or self._ended.is_set(), START_S,
                    "the line 'ready:' of serve\n" + self.log())
         if not self._ready.is_set():
@@ -156,13 +157,13 @@ class Service:
             self.port = int(file.read())
         return self
 
-    def _read(self, process):
+    def _read(self, process, ready, ended):
         with process.stdout as lines:
             for line in lines:
                 self.lines.append(line.decode("utf-8", "replace"))
                 if self.lines[-1].startswith("ready:"):
-                    self._ready.set()
-        self._ended.set()
+                    ready.set()
+        ended.set()
 
     def log(self):
         return "".join(self.lines[-60:])
