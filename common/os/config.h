@@ -41,8 +41,8 @@ struct config {
     char chat_template[CONFIG_TEXT_BYTES]; /* --chat-template FILE; default: the GGUF's */
     uint32_t max_model_len;                /* 0: the model's, bounded by the pool */
     uint32_t max_num_seqs;                 /* slots: 32 */
-    uint32_t max_num_batched_tokens;       /* token budget: 512 */
-    uint32_t prefill_chunk;                /* 128 */
+    uint32_t max_num_batched_tokens;       /* token budget: 128 or more */
+    uint32_t prefill_chunk;                /* 64 */
     uint32_t block_size;                   /* 16 */
     uint64_t kv_cache_memory_bytes; /* --kv-cache-memory 1GiB; 0 with num_blocks given */
     uint32_t num_blocks;            /* 0: from kv_cache_memory */

@@ -8,6 +8,7 @@
 #define INSTANCE_BYTES_MAX 32
 /* sockaddr_un holds 108 bytes; the longest socket name is "/scheduler.ipc". */
 #define RUNTIME_DIR_BYTES_MAX   90
+#define TOKEN_BUDGET_DEFAULT    128
 #define KV_CACHE_MEMORY_DEFAULT (512ull << 20)
 
 static enum status check_instance(const struct config *config, struct fault *fault)
@@ -22,9 +23,14 @@ static enum status check_instance(const struct config *config, struct fault *fau
     return STATUS_OK;
 }
 
-static enum status check_budget(const struct config *config, struct fault *fault)
+/* A step's length is what a stream waits for its next token while prompts are computed,
+ * so the budget is no larger than prompts need to keep the kernels busy. */
+static enum status check_budget(struct config *config, struct fault *fault)
 {
     uint32_t least = config->prefill_chunk + config->max_num_seqs;
+    if (config->max_num_batched_tokens == 0)
+        config->max_num_batched_tokens =
+            least > TOKEN_BUDGET_DEFAULT ? least : TOKEN_BUDGET_DEFAULT;
     if (config->max_num_batched_tokens < least)
         return fault_set(
             fault, STATUS_INVALID, "max-num-batched-tokens",
@@ -82,7 +88,7 @@ enum status config_check(struct config *config, enum config_program program,
     if (!status && !config->model[0])
         status = fault_set(fault, STATUS_INVALID, "model",
                            "no model: give --model PATH, a GGUF file");
-    if (!status && program & (CONFIG_SERVE | CONFIG_SCHEDULER))
+    if (!status && program & (CONFIG_SERVE | CONFIG_SCHEDULER | CONFIG_WORKER))
         status = check_budget(config, fault);
     if (!status && program & (CONFIG_SERVE | CONFIG_SCHEDULER))
         status = check_pool(config, fault);

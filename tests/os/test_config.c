@@ -47,7 +47,7 @@ Test(config, every_bad_option_is_one_sentence_that_names_it)
         {{"--block-size", "24"}, "not a power of two"},
         {{"--num-blocks", "9", "--kv-cache-memory", "1GiB"}, "give one of them"},
         {{"--kv-cache-memory", "99999999TiB"}, "99999999TiB"},
-        {{"--max-num-batched-tokens", "100"}, "give 160 or more"},
+        {{"--max-num-batched-tokens", "90"}, "give 96 or more"},
         {{"--workers", "2"}, "this version runs one worker"},
         {{"--instance", "Bad_Name"}, "a-z, 0-9 and -"},
         {{"--config", "/nonexistent.ini"}, "cannot be read"},
@@ -118,6 +118,18 @@ Test(config, sizes_take_units)
     struct fault fault;
     cr_assert_eq(load(&config, CONFIG_SERVE, flags, &fault), STATUS_OK);
     cr_assert_eq(config.kv_cache_memory_bytes, 3ull << 30);
+}
+
+Test(config, the_token_budget_follows_chunk_and_slots_where_none_is_given)
+{
+    const char *few[] = {"--max-num-seqs", "8", NULL};
+    const char *many[] = {"--max-num-seqs", "200", NULL};
+    struct config config;
+    struct fault fault;
+    cr_assert_eq(load(&config, CONFIG_WORKER, few, &fault), STATUS_OK);
+    cr_assert_eq(config.max_num_batched_tokens, 128);
+    cr_assert_eq(load(&config, CONFIG_SCHEDULER, many, &fault), STATUS_OK);
+    cr_assert_eq(config.max_num_batched_tokens, 264);
 }
 
 Test(config, the_flags_for_a_child_give_it_the_same_configuration)
