@@ -9,8 +9,7 @@
 
 #define PAGE_BYTES_MAX 262144
 
-/* A step takes far less; one that takes longer hangs. */
-#define STALLED_NS (UINT64_C(60) * 1000000000)
+#define NS_PER_S UINT64_C(1000000000)
 
 /* One question, until it is answered or its asker has left. */
 struct question {
@@ -60,11 +59,12 @@ static void ask(struct server *server, struct sink *sink,
 
 static void answer_health(struct question *question, const struct status_reply *status)
 {
+    uint64_t stalled_ns = question->server->config->stall_timeout_s * NS_PER_S;
     if (!status)
         refuse(question->sink, "The scheduler does not answer.");
     else if (status->workers_count == 0)
         refuse(question->sink, "No worker is attached.");
-    else if (status->heartbeat_age_ns > STALLED_NS)
+    else if (status->heartbeat_age_ns > stalled_ns)
         refuse(question->sink, "A step hangs.");
     else
         sink_json(question->sink, SPAN_LITERAL("{\"status\":\"ok\"}"));

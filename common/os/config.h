@@ -53,6 +53,7 @@ struct config {
     uint32_t max_connections;       /* 1024 */
     uint32_t max_body_bytes;        /* 4 MiB */
     uint32_t drain_timeout_s;       /* 30: how long SIGTERM lets streams finish */
+    uint32_t stall_timeout_s;       /* 60: a step that takes longer hangs */
 };
 
 /* Parses argv for program. On --help or --version prints to stdout and sets *exit_now

@@ -41,6 +41,8 @@ const struct option_row option_rows[] = {
      "BYTES", FRONT, "Network", "largest request body; larger ones are answered 413"},
     {"drain-timeout", OPTION_NUMBER, AT(drain_timeout_s), "30", 0, MOST_SECONDS,
      "SECONDS", FRONT, "Network", "how long a stop lets running streams finish"},
+    {"stall-timeout", OPTION_NUMBER, AT(stall_timeout_s), "60", 1, MOST_SECONDS,
+     "SECONDS", FRONT, "Network", "/health is 503 while an iteration takes longer"},
 
     {"max-num-seqs", OPTION_NUMBER, AT(max_num_seqs), "32", 1, MOST_SEQS, "COUNT",
      COMPUTING, "Scheduling", "slots: most requests running at once"},

@@ -170,6 +170,7 @@ class SupervisorDies(unittest.TestCase):
 
 class Hangs(ServiceTest):
     model = LONG_MODEL
+    options = ("--stall-timeout", "1")
 
     def health(self):
         return self.client.get("/health").status
