@@ -1,5 +1,6 @@
 #include "scheduler/kv_region.h"
 
+#include "common/os/clock.h"
 #include "common/os/log.h"
 #include "common/os/process.h"
 #include <errno.h>
@@ -7,10 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONTROL_PART "control"
 #define BLOCKS_PART  "kv"
+
+/* A worker lets go of a dead scheduler's segments within a look and a step; until then
+ * their memory is in use though their names are gone. */
+#define RECLAIM_WAIT_NS  10000000000ull
+#define RECLAIM_PAUSE_NS 50000000l
 
 #define URL_SCHEME "ipc://"
 #define URL_SUFFIX ".ipc"
@@ -158,6 +165,23 @@ drop_blocks:
     return status;
 }
 
+/* As make_segments; waits for the memory of a reclaimed pair where it does not fit. */
+static enum status replace_segments(struct kv_region *region, const char *instance,
+                                    const struct geometry *geometry,
+                                    uint32_t stale_generation, struct fault *fault)
+{
+    static const struct timespec pause = {.tv_nsec = RECLAIM_PAUSE_NS};
+    uint64_t until_ns = clock_monotonic_ns() + RECLAIM_WAIT_NS;
+    for (;;) {
+        enum status status =
+            make_segments(region, instance, geometry, stale_generation + 1, fault);
+        if (status != STATUS_NO_SPACE || stale_generation == 0 ||
+            clock_monotonic_ns() >= until_ns)
+            return status;
+        nanosleep(&pause, NULL);
+    }
+}
+
 enum status kv_region_open(struct kv_region *region, const struct config *config,
                            const struct geometry *geometry, struct fault *fault)
 {
@@ -173,7 +197,7 @@ enum status kv_region_open(struct kv_region *region, const struct config *config
                  stale_generation);
     instance_segments_unlink(config->instance);
     status =
-        make_segments(region, config->instance, geometry, stale_generation + 1, fault);
+        replace_segments(region, config->instance, geometry, stale_generation, fault);
     if (status == STATUS_OK)
         return STATUS_OK;
 unlock:

@@ -88,10 +88,15 @@ static enum status map_segments(struct attachment *attachment, const char *insta
     shm_region_name(name, instance, "kv");
     if (!status)
         status = shm_region_open(&attachment->kv_region, name, fault);
-    if (!status && attachment->control.header->generation != attachment->generation)
-        status = fault_set(fault, STATUS_UNAVAILABLE, NULL,
-                           "the scheduler started anew while we attached");
-    return status;
+    if (status)
+        return status;
+    const struct control_header *header = attachment->control.header;
+    attachment->scheduler =
+        process_open((pid_t)header->owner_pid, header->owner_start_ticks);
+    if (header->generation != attachment->generation || attachment->scheduler < 0)
+        return fault_set(fault, STATUS_UNAVAILABLE, NULL,
+                         "the scheduler ended while we attached");
+    return STATUS_OK;
 }
 
 enum status attachment_open(struct attachment *attachment, struct link_client *link,
@@ -101,7 +106,7 @@ enum status attachment_open(struct attachment *attachment, struct link_client *l
     char *bytes = NULL;
     char instance[INSTANCE_BYTES] = "";
     struct attach_reply reply;
-    *attachment = (struct attachment){0};
+    *attachment = (struct attachment){.scheduler = -1};
     enum status status = ask(link, engine, options, &bytes, &reply, fault);
     if (!status && reply.instance.size < sizeof instance) {
         memcpy(instance, reply.instance.data, reply.instance.size);
@@ -120,8 +125,15 @@ enum status attachment_open(struct attachment *attachment, struct link_client *l
 
 void attachment_close(struct attachment *attachment)
 {
+    if (attachment->scheduler >= 0)
+        close(attachment->scheduler);
     shm_region_close(&attachment->kv_region);
     shm_region_close(&attachment->control_region);
+}
+
+bool attachment_scheduler_lives(const struct attachment *attachment)
+{
+    return !process_ended(attachment->scheduler);
 }
 
 enum status attachment_beat(const struct attachment *attachment, struct link_client *link)

@@ -18,6 +18,7 @@ struct attachment {
     struct control control;
     uint32_t worker;
     uint32_t generation;
+    int scheduler; /* pidfd of the segments' owner; -1 where none is open */
 };
 
 /* One try. STATUS_UNAVAILABLE and STATUS_TIMEOUT: nobody answers, try again; other errors
@@ -27,8 +28,12 @@ enum status attachment_open(struct attachment *attachment, struct link_client *l
                             const struct engine_options *options, struct fault *fault);
 void attachment_close(struct attachment *attachment);
 
+/* False once the scheduler that owns the segments has ended. Does not wait. A worker then
+ * lets go of them, so that the next scheduler finds their memory free. */
+bool attachment_scheduler_lives(const struct attachment *attachment);
+
 /* STATUS_OK, or STATUS_CONFLICT when the scheduler does not know us any more; no answer
- * is no reason to leave: a scheduler that starts again finds us. */
+ * is no reason to leave while it lives. */
 enum status attachment_beat(const struct attachment *attachment,
                             struct link_client *link);
 

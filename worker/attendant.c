@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BEAT_PERIOD_NS 1000000000ull
+/* A scheduler's death is seen soon, so that its successor has its worker soon; whether a
+ * living one still knows us is asked less often. */
+#define LOOK_PERIOD_NS 200000000ull
+#define LOOKS_PER_BEAT 5
 
 static struct attendant *signalled;
 
@@ -33,14 +36,22 @@ static void stop(struct attendant *attendant)
     pthread_mutex_unlock(&attendant->beating);
 }
 
-static void beat(struct attendant *attendant)
+static void lose(struct attendant *attendant, const char *why)
+{
+    log_warn("the scheduler %s; attaching anew", why);
+    attendant->lost = true;
+    ring_worker(attendant->attachment);
+}
+
+static void look(struct attendant *attendant, bool with_beat)
 {
     pthread_mutex_lock(&attendant->beating);
-    if (attendant->attachment && !attendant->lost &&
-        attachment_beat(attendant->attachment, attendant->link) != STATUS_OK) {
-        log_warn("the scheduler does not know this worker any more; attaching anew");
-        attendant->lost = true;
-        ring_worker(attendant->attachment);
+    const struct attachment *attachment = attendant->attachment;
+    if (attachment && !attendant->lost) {
+        if (!attachment_scheduler_lives(attachment))
+            lose(attendant, "has ended");
+        else if (with_beat && attachment_beat(attachment, attendant->link) != STATUS_OK)
+            lose(attendant, "does not know this worker any more");
     }
     pthread_mutex_unlock(&attendant->beating);
 }
@@ -48,13 +59,13 @@ static void beat(struct attendant *attendant)
 static void *attend(void *data)
 {
     struct attendant *attendant = data;
-    for (;;) {
+    for (uint32_t looks = 0;; looks++) {
         uint32_t seen = attendant->bell;
         if (attendant->stop)
             stop(attendant);
         else
-            beat(attendant);
-        futex_wait(&attendant->bell, seen, BEAT_PERIOD_NS);
+            look(attendant, looks % LOOKS_PER_BEAT == 0);
+        futex_wait(&attendant->bell, seen, LOOK_PERIOD_NS);
     }
     return NULL;
 }
