@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define ROWS_MAX         64
 #define NAME_BYTES       64
 #define RUNTIME_DIR_MODE 0700
+#define ALL_PERMISSIONS  07777
 #define FLAG_CONFIG      1000 /* getopt's values above those of rows */
 #define FLAG_HELP        1001
 #define FLAG_VERSION     1002
@@ -164,10 +166,34 @@ static enum status walk_flags(struct config *config, enum config_program program
     return status;
 }
 
+/* The default lies in /tmp, where another user may have made that name first, and would
+ * then own the sockets' folder. */
+static enum status check_runtime_dir(const struct config *config, struct fault *fault)
+{
+    struct stat found;
+    if (lstat(config->runtime_dir, &found) != 0)
+        return fault_set(fault, STATUS_IO, "runtime-dir", "--runtime-dir %s: %s",
+                         config->runtime_dir, strerror(errno));
+    if (!S_ISDIR(found.st_mode))
+        return fault_set(fault, STATUS_CONFLICT, "runtime-dir",
+                         "--runtime-dir %s is not a folder; choose another one",
+                         config->runtime_dir);
+    if (found.st_uid != geteuid() || found.st_mode & (S_IWGRP | S_IWOTH))
+        return fault_set(fault, STATUS_CONFLICT, "runtime-dir",
+                         "--runtime-dir %s belongs to user %u and has mode %o, so others "
+                         "may write into it; choose one of our own (user %u, mode 700)",
+                         config->runtime_dir, (unsigned)found.st_uid,
+                         (unsigned)(found.st_mode & ALL_PERMISSIONS),
+                         (unsigned)geteuid());
+    return STATUS_OK;
+}
+
 static enum status make_runtime_dir(const struct config *config, struct fault *fault)
 {
-    if (mkdir(config->runtime_dir, RUNTIME_DIR_MODE) == 0 || errno == EEXIST)
+    if (mkdir(config->runtime_dir, RUNTIME_DIR_MODE) == 0)
         return STATUS_OK;
+    if (errno == EEXIST)
+        return check_runtime_dir(config, fault);
     return fault_set(fault, STATUS_IO, "runtime-dir",
                      "--runtime-dir %s cannot be made: %s", config->runtime_dir,
                      strerror(errno));

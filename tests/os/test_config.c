@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ARGUMENTS_MAX 16
@@ -24,6 +25,36 @@ static enum status load(struct config *config, enum config_program program,
     enum status status = config_load(config, program, argc, argv, &exit_now, fault);
     rmdir(runtime_dir);
     return status;
+}
+
+/* As load, with the runtime directory that the test has prepared. */
+static enum status load_in(const char *folder, struct fault *fault)
+{
+    char *argv[] = {"program",       "--model",      "m.gguf",
+                    "--runtime-dir", (char *)folder, NULL};
+    struct config config;
+    bool exit_now;
+    return config_load(&config, CONFIG_SERVE, 5, argv, &exit_now, fault);
+}
+
+Test(config, a_runtime_dir_that_others_may_write_into_is_refused)
+{
+    char folder[64], other[64];
+    struct fault fault = {0};
+    snprintf(folder, sizeof folder, "/tmp/ropeway-test-dir-%d", (int)getpid());
+    snprintf(other, sizeof other, "/tmp/ropeway-test-link-%d", (int)getpid());
+    cr_assert_eq(load_in(folder, &fault), STATUS_OK);
+    cr_assert_eq(load_in(folder, &fault), STATUS_OK, "one of our own is used again");
+    chmod(folder, 0770);
+    cr_assert_eq(load_in(folder, &fault), STATUS_CONFLICT);
+    cr_assert_not_null(strstr(fault.sentence, "has mode 770"), "%s", fault.sentence);
+    chmod(folder, 0700);
+    cr_assert_eq(symlink(folder, other), 0);
+    cr_assert_eq(load_in(other, &fault), STATUS_CONFLICT);
+    cr_assert_not_null(strstr(fault.sentence, "is not a folder"), "%s", fault.sentence);
+    unlink(other);
+    rmdir(folder);
+    cr_assert_eq(load_in("/nonexistent/folder", &fault), STATUS_IO);
 }
 
 struct refusal {
