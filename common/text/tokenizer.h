@@ -1,18 +1,15 @@
 /* tokenizer.h - text to token ids, as the model's authors' tokenizer gives them.
  *
- * Layer:   common/text (pure: no I/O, no clock; PCRE2 for the pre-tokenizer's
- * expression). Kinds:   byte-level BPE ("gpt2" vocabularies) and SentencePiece's BPE
- * ("llama"). Owner:   tokenizer_create copies what it needs; the description may go
- * afterwards. Thread:  a tokenizer is read-only after create; tokenizer_encode may run on
- * any number of threads at once. Time:    n log n in the text; special tokens are found
- * in one pass.
+ * Layer:   common/text (pure: no I/O, no clock; PCRE2 cuts words).
+ * Kinds:   byte-level BPE ("gpt2" vocabularies) and SentencePiece's BPE ("llama").
+ * Owner:   tokenizer_create copies what it needs; the description may go afterwards.
+ * Thread:  a tokenizer is read-only after create; any number of threads may encode.
+ * Time:    n log n in the text; special tokens are found in one pass.
  *
- * Three sorts of tokens have a text that is found as it stands, the longest first:
- *   control, unknown  only where the text may hold special tokens;
- *   user-defined      everywhere: they are part of how a model writes (gemma3 has them
- * for runs of spaces and newlines). Those that look like turn markers,
- *                     "<|...|>" above all, are control tokens here whatever the file
- * says.
+ * Control and unknown tokens are found only where text may hold special tokens.
+ * User-defined ones are found everywhere, the longest first, since they are part of how a
+ * model writes (gemma3 has them for runs of spaces and newlines). Those that look like
+ * turn markers, "<|...|>" above all, are control tokens here whatever the file says.
  */
 #ifndef ROPEWAY_COMMON_TEXT_TOKENIZER_H
 #define ROPEWAY_COMMON_TEXT_TOKENIZER_H

@@ -2,12 +2,16 @@
 
 use crate::specials::MARK;
 use minijinja::value::{Kwargs, ValueKind};
-use minijinja::{Error, ErrorKind, Value};
+use minijinja::{Error, ErrorKind, State, Value};
 
 /// Deeper values are refused: each level takes stack.
 const DEPTH_MAX: usize = 128;
+/// Bytes of a string that cost as much as a value.
+const BYTES_A_FUEL: u64 = 64;
 
-struct Writer {
+struct Writer<'a> {
+    /// Pays for what is written: minijinja's own filters do.
+    state: &'a State<'a, 'a>,
     out: String,
     indent: Option<String>,
     item_separator: String,
@@ -17,7 +21,7 @@ struct Writer {
 }
 
 /// tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False)
-pub fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {
+pub fn tojson(state: &State, value: &Value, options: Kwargs) -> Result<Value, Error> {
     let indent = match options.get::<Option<Value>>("indent")? {
         None => None,
         Some(value) if value.is_none() => None,
@@ -34,6 +38,7 @@ pub fn tojson(value: &Value, options: Kwargs) -> Result<Value, Error> {
         None => (", ".into(), ": ".into()),
     };
     let mut writer = Writer {
+        state,
         out: String::new(),
         indent,
         item_separator,
@@ -50,16 +55,17 @@ fn invalid(detail: &'static str) -> Error {
     Error::new(ErrorKind::InvalidOperation, detail)
 }
 
-impl Writer {
+impl Writer<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > DEPTH_MAX {
             return Err(invalid("tojson: the value is nested too deeply"));
         }
+        self.state.consume_fuel(1)?;
         match value.kind() {
             ValueKind::None => self.out.push_str("null"),
             ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
             ValueKind::Number => self.number(value)?,
-            ValueKind::String => self.string(value.as_str().unwrap_or_default()),
+            ValueKind::String => self.string(value.as_str().unwrap_or_default())?,
             ValueKind::Seq | ValueKind::Iterable => self.list(value, depth)?,
             ValueKind::Map => self.dict(value, depth)?,
             ValueKind::Undefined => {
@@ -100,7 +106,7 @@ impl Writer {
         for (index, key) in keys.iter().enumerate() {
             self.begin_item(index == 0, depth + 1);
             match key.as_str() {
-                Some(text) => self.string(text),
+                Some(text) => self.string(text)?,
                 None => self.key(key, depth + 1)?,
             }
             let separator = self.key_separator.clone();
@@ -141,7 +147,8 @@ impl Writer {
         }
     }
 
-    fn string(&mut self, text: &str) {
+    fn string(&mut self, text: &str) -> Result<(), Error> {
+        self.state.consume_fuel(text.len() as u64 / BYTES_A_FUEL)?;
         self.out.push('"');
         for char in text.chars() {
             match char {
@@ -161,6 +168,7 @@ impl Writer {
             }
         }
         self.out.push('"');
+        Ok(())
     }
 }
 

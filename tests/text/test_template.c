@@ -35,7 +35,7 @@ static void expect(const char *source, const char *context, const char *wanted)
     struct ropeway_template_result result;
     cr_assert_eq(render(source, context, &result), ROPEWAY_TEMPLATE_OK, "%s", message);
     struct buffer text;
-    buffer_init(&text, 1 << 20);
+    buffer_init(&text, 4 << 20);
     for (size_t i = 0; i < result.pieces_count; i++) {
         const struct ropeway_template_piece *piece = &result.pieces[i];
         buffer_append_text(&text, piece->from_template ? "" : "{");
@@ -167,6 +167,30 @@ Test(template, work_output_and_depth_are_bounded)
                    "{}", ROPEWAY_TEMPLATE_FAILED, "longer than");
     expect_failure("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{}",
                    ROPEWAY_TEMPLATE_FAILED, "line 1");
+}
+
+Test(template, a_chat_of_ten_thousand_turns_is_within_the_bounds)
+{
+    struct buffer context, wanted;
+    buffer_init(&context, 4 << 20);
+    buffer_init(&wanted, 4 << 20);
+    buffer_append_text(&context, "{\"messages\":[");
+    for (int turn = 0; turn < 10000; turn++) {
+        const char *role = turn % 2 ? "assistant" : "user";
+        const char *content = "It was a cold evening, and nobody came to the station.";
+        buffer_append_format(&context, "%s{\"role\":\"%s\",\"content\":\"%s\"}",
+                             turn ? "," : "", role, content);
+        buffer_append_format(&wanted, "<|im_start|>%s\n%s<|im_end|>\n", role, content);
+    }
+    buffer_append_text(&context, "]}");
+    buffer_append_byte(&context, '\0');
+    buffer_append_byte(&wanted, '\0');
+    expect("{% for message in messages %}{% if loop.first and messages[0]['role'] == "
+           "'system' %}{{ 'never' }}{% endif %}{{ '<|im_start|>' + message['role'] + "
+           "'\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}",
+           context.data, wanted.data);
+    buffer_fini(&wanted);
+    buffer_fini(&context);
 }
 
 Test(template, a_context_that_is_no_object_is_refused)
