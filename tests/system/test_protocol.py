@@ -32,6 +32,11 @@ def alone(frontend, tokens=TOKENS):
     return answers
 
 
+def mapped_segments(process, instance):
+    with open(f"/proc/{process.pid}/maps") as maps:
+        return [line for line in maps if f"ropeway-{instance.instance}-" in line]
+
+
 class Tokens(unittest.TestCase):
     def test_a_lost_reply_is_told_again_and_every_token_is_taken_once(self):
         with Instance(*POOL) as instance:
@@ -189,6 +194,34 @@ class Life(unittest.TestCase):
             self.assertEqual(frontend.status()["waiting_count"], 1)
             instance.worker = instance.start_worker()
             frontend.collect(["waits"])
+
+    def test_a_worker_lets_go_of_a_dead_schedulers_memory_and_attaches_to_the_next(self):
+        with Instance(*POOL) as instance:
+            frontend = Frontend(instance, 1)
+            frontend.wait_status("the worker", lambda now: now["workers_count"] == 1)
+            self.assertEqual(len(mapped_segments(instance.worker, instance)), 2)
+            instance.kill(instance.scheduler)
+            harness.wait_until(
+                lambda: not mapped_segments(instance.worker, instance),
+                harness.START_S, "a worker without segments")
+            instance.scheduler = instance.start_scheduler()
+            frontend.wait_status("the worker", lambda now: now["workers_count"] == 1)
+
+    def test_a_worker_without_room_for_the_schedulers_steps_says_so_and_ends(self):
+        with Instance(*POOL) as instance:
+            Frontend(instance, 1).status()
+            small = instance.start("worker", "--threads", "1", "--max-num-seqs", "2")
+            self.assertEqual(small.wait(harness.START_S), 2)
+            with open(instance.log.name) as log:
+                self.assertIn("give both the same options", log.read())
+
+    def test_a_worker_without_a_scheduler_ends_on_a_term_signal(self):
+        with Instance(*POOL) as instance:
+            frontend = Frontend(instance, 1)
+            frontend.wait_status("the worker", lambda now: now["workers_count"] == 1)
+            instance.kill(instance.scheduler)
+            instance.worker.terminate()
+            self.assertEqual(instance.worker.wait(harness.STOP_S), 0)
 
 
 if __name__ == "__main__":
