@@ -8,7 +8,7 @@ static void build_fallback(struct span stop, uint16_t *fallback)
 {
     fallback[0] = 0;
     uint16_t length = 0;
-    for (uint16_t at = 1; at < stop.size; at++) {
+    for (size_t at = 1; at < stop.size; at++) {
         fallback[at] = length;
         while (length > 0 && stop.data[at] != stop.data[length])
             length = fallback[length];

@@ -109,6 +109,7 @@ struct run {
 
 static void run_advance(struct run *run)
 {
+    INVARIANT(run->at < run->pieces_count); /* the text would have ended */
     run->special = run->pieces[run->at].special;
     while (run->at < run->pieces_count && run->pieces[run->at].special == run->special)
         run->end += run->pieces[run->at++].text.size;

@@ -1,5 +1,6 @@
 #include "common/text/vocabulary.h"
 
+#include "common/base/invariant.h"
 #include "common/text/byte_alphabet.h"
 #include <stdlib.h>
 
@@ -21,8 +22,7 @@ static const char *const end_texts[] = {
     "<eos>",
     "</s>",
     "<EOT>",
-    "<\xEF\xBD\x9C"
-    "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
 };
 
 static bool is_end_text(struct span text)
@@ -133,6 +133,7 @@ static bool take_memory(struct vocabulary *vocabulary,
 {
     uint32_t count = description->tokens_count;
     size_t size = 0;
+    INVARIANT(count > 0); /* check() refuses none */
     /* Twice: the text, and the bytes that it stands for, which are never more. */
     for (uint32_t id = 0; id < count; id++)
         size += 2 * description->tokens[id].size;

@@ -55,11 +55,11 @@ static bool runs_come_back(const struct tokenizer *tokenizer)
     bool right = true;
     for (size_t i = 0; i < sizeof blanks; i++)
         for (size_t length = 1; length <= RUN_MAX; length++) {
-            char text[2 * RUN_MAX + 16];
-            memset(text, blanks[i], length);
-            memcpy(text + length, "test", 4);
-            memset(text + length + 4, blanks[i], length);
-            right &= comes_back(tokenizer, (struct span){text, 2 * length + 4});
+            char run[RUN_MAX], text[2 * RUN_MAX + 16];
+            memset(run, blanks[i], length);
+            int size = snprintf(text, sizeof text, "%.*stest%.*s", (int)length, run,
+                                (int)length, run);
+            right &= comes_back(tokenizer, (struct span){text, (size_t)size});
         }
     return right;
 }

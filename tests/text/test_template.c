@@ -1,6 +1,7 @@
 #include "common/base/buffer.h"
 #include "rust/ropeway_template.h"
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #define MESSAGE_BYTES 256
 
@@ -198,9 +199,9 @@ Test(template, a_context_that_is_no_object_is_refused)
     const char *const contexts[] = {"", "[]", "{\"a\":}", "1", "{} {}"};
     for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++)
         expect_failure("x", contexts[i], ROPEWAY_TEMPLATE_CONTEXT, "JSON object");
-    static char deep[4096];
-    memset(deep, '[', sizeof deep - 1);
-    memcpy(deep, "{\"a\":", 5);
+    char brackets[4096], deep[sizeof brackets + 8];
+    memset(brackets, '[', sizeof brackets);
+    snprintf(deep, sizeof deep, "{\"a\":%.*s", (int)sizeof brackets, brackets);
     expect_failure("x", deep, ROPEWAY_TEMPLATE_CONTEXT, "JSON object");
 }
 

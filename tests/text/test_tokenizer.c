@@ -85,13 +85,7 @@ Test(pieces, a_border_of_pieces_is_no_border_of_words)
     tokenizer_destroy(tokenizer);
 }
 
-static const char *const bpe_words[] = {"ab",
-                                        "bc",
-                                        "abc",
-                                        "\xC4\xA0"
-                                        "a",
-                                        "bca",
-                                        NULL};
+static const char *const bpe_words[] = {"ab", "bc", "abc", "\u0120a", "bca", NULL};
 static const char *const bpe_merges[] = {"b c", "a b", "a bc", "\xC4\xA0 a", NULL};
 
 Test(bpe, joins_by_rank_within_words)
