@@ -54,7 +54,9 @@ static void print_rows(struct results *results, FILE *out)
     fill_rows(results, rows);
     fprintf(out, "\n%-20s %9s %9s %9s %9s %9s\n", "milliseconds", "mean", "p50", "p90",
             "p95", "p99");
-    for (size_t i = 0; i < ROWS_COUNT; i++) {
+    /* The last says something only beside failures. */
+    size_t shown_count = ROWS_COUNT - (results->failed_count == 0);
+    for (size_t i = 0; i < shown_count; i++) {
         double mean_ms =
             rows[i].infinite_count != 0 ? INFINITY : samples_mean_ms(rows[i].samples);
         fprintf(out, "%-20s %9.2f", rows[i].label, mean_ms);

@@ -172,12 +172,19 @@ static void reap(struct supervisor *supervisor, uint64_t now_ns)
             on_child_end(supervisor, index, wait_status, now_ns);
 }
 
-static const char *model_name(const struct config *config)
+/* As the frontend names it to clients. */
+static void print_model_name(const struct config *config)
 {
+    static const char suffix[] = ".gguf";
     const char *slash = strrchr(config->model, '/');
+    const char *name = slash != NULL ? slash + 1 : config->model;
+    size_t size = strlen(name), suffix_size = sizeof suffix - 1;
     if (config->served_model_name[0])
-        return config->served_model_name;
-    return slash != NULL ? slash + 1 : config->model;
+        printf("%s", config->served_model_name);
+    else if (size > suffix_size && strcmp(name + size - suffix_size, suffix) == 0)
+        printf("%.*s", (int)(size - suffix_size), name);
+    else
+        printf("%s", name);
 }
 
 static void announce(const struct config *config, const struct readiness *readiness)
@@ -186,9 +193,10 @@ static void announce(const struct config *config, const struct readiness *readin
     char url[CONFIG_TEXT_BYTES + 32];
     snprintf(url, sizeof url, is_ipv6 ? "http://[%s]:%u" : "http://%s:%u", config->host,
              config->port);
-    printf("ready: %s (model %s, %u slots, %u KV blocks of %u tokens)\n", url,
-           model_name(config), readiness->slots_count, readiness->blocks_count,
-           readiness->block_size);
+    printf("ready: %s (model ", url);
+    print_model_name(config);
+    printf(", %u slots, %u KV blocks of %u tokens)\n", readiness->slots_count,
+           readiness->blocks_count, readiness->block_size);
     printf("try:   curl -N %s/v1/chat/completions -H 'Content-Type: application/json' -d "
            "'{\"messages\": [{\"role\": \"user\", \"content\": \"Who are you?\"}], "
            "\"stream\": true}'\n",
