@@ -1,13 +1,12 @@
 /* door.h - the nng door: request-reply callers who speak msgpack.
  *
  * Form:    a map with the fields of the HTTP bodies and op: "chat", "completion",
- * "models" or "status". The reply is a map of the same shape as the HTTP answer's JSON,
- * or
- *          {"error":{…}}. Nothing is streamed.
+ *          "models" or "status". The reply is a map of the same shape as the HTTP
+ *          answer's JSON, or {"error":{…}}. Nothing is streamed.
  * Key:     where the server asks for one, the field api_key holds it.
  * Thread:  the loop's; nng completes elsewhere and wakes the loop.
  * Bound:   DOOR_CONTEXTS calls at once; more wait within nng. A caller's leaving cannot
- * be seen; its request ends by itself, being bounded like any other.
+ *          be seen; its request ends by itself, being bounded like any other.
  */
 #ifndef ROPEWAY_FRONTEND_DOOR_H
 #define ROPEWAY_FRONTEND_DOOR_H

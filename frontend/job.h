@@ -1,17 +1,17 @@
 /* job.h - one generation request of a client, from its body to its answer.
  *
  * Thread:  the loop's; the making of a large body's prompt runs on a thread of libuv's
- * pool. Life:    preparing (JSON, checks, template, tokens) -> submitting (one submit a
- * choice)
+ *          pool.
+ * Life:    preparing (JSON, checks, template, tokens) -> submitting (one submit a choice)
  *          -> running (events) -> answered. A client that leaves turns it to gone at any
  *          point: what the scheduler has of it is cancelled at once, and what it answers
  *          to submits still under way is cancelled as it comes.
  * Ids:     "cmpl-" or "chatcmpl-" and random digits name the answer. At the scheduler the
  *          choices of a prompt carry that id; of several prompts each has "-0", "-1", …
- * to it, so that a prompt's text does not depend on its neighbours in the array. Lengths:
- * prompt and max_tokens must fit the context, on both endpoints; an absent max_tokens is
- * 16 for a completion (OpenAI's) and JOB_CHAT_TOKENS for a chat, or what is left of the
- * context.
+ *          to it, so that a prompt's text does not depend on its neighbours in the array.
+ * Lengths: prompt and max_tokens must fit the context, on both endpoints; an absent
+ *          max_tokens is 16 for a completion (OpenAI's) and JOB_CHAT_TOKENS for a chat, or
+ *          what is left of the context.
  */
 #ifndef ROPEWAY_FRONTEND_JOB_H
 #define ROPEWAY_FRONTEND_JOB_H

@@ -1,7 +1,7 @@
 /* text_model.h - all that the frontend knows of a model: its words and its chat template.
  *
  * Thread:  read-only after the open; prompts may be made on any number of threads at
- * once.
+ *          once.
  */
 #ifndef ROPEWAY_FRONTEND_TEXT_MODEL_H
 #define ROPEWAY_FRONTEND_TEXT_MODEL_H

@@ -26,22 +26,22 @@
  *
  * Access rules
  *  1. Every field has one writer. The scheduler writes everything but: a step's results
- * and done word, and the KV rows that a posted step names - these are its worker's - and
- * the bells, to which any process may add.
+ *     and done word, and the KV rows that a posted step names - these are its worker's -
+ *     and the bells, to which any process may add.
  *  2. Nothing becomes visible before what it rests on. The word that publishes (ready,
- * state, posted, done, committed) is stored with release order, after all that it speaks
- * of, and loaded with acquire order before any of it is read.
+ *     state, posted, done, committed) is stored with release order, after all that it
+ *     speaks of, and loaded with acquire order before any of it is read.
  *  3. Indexes, never pointers. An index read from the segment by an adopting process is
  *     checked against its count before use.
  *  4. A worker reads a record's tokens, block table and parameters only between the
- * step's posted and its done word; the scheduler changes none of these for a sequence in
- * flight, and gives none of its blocks to anybody else.
+ *     step's posted and its done word; the scheduler changes none of these for a sequence
+ *     in flight, and gives none of its blocks to anybody else.
  *  5. Commit: worker: KV rows, then results, then done. Scheduler, for each sequence:
- * tokens and counts, only if the record is the same use and stands at the step's
- * position; then committed; only then freed blocks may be given out; then events.
+ *     tokens and counts, only if the record is the same use and stands at the step's
+ *     position; then committed; only then freed blocks may be given out; then events.
  *  6. Records and block tables are the authority. Free lists, reference counts, the
- * prefix index and queues are derived, live in the scheduler's own memory, and are
- * rebuilt from the authority.
+ *     prefix index and queues are derived, live in the scheduler's own memory, and are
+ *     rebuilt from the authority.
  */
 #ifndef ROPEWAY_PROTO_KV_LAYOUT_H
 #define ROPEWAY_PROTO_KV_LAYOUT_H

@@ -2,12 +2,13 @@
  *
  * Layer:   proto, wire (msgpack-c).
  * Form:    a message is one msgpack map. Its fields are rows of a table (message.c):
- * name, kind, bound, whether it must be there, one sentence of meaning. Encoding,
- * checking, decoding and docs/PROTOCOL.md all come from that table. Bounds:  depth,
- * lengths and counts are checked before anything is allocated; an unknown or repeated
- * field, a wrong type or an excess is STATUS_MALFORMED naming the field. Owner:   decode
- * fills spans that borrow from the message's bytes. Token ids and other arrays of u32
- * travel as msgpack bin, little-endian, and are read by wire_u32.
+ *          name, kind, bound, whether it must be there, one sentence of meaning.
+ *          Encoding, checking, decoding and docs/PROTOCOL.md all come from that table.
+ * Bounds:  depth, lengths and counts are checked before anything is allocated; an unknown
+ *          or repeated field, a wrong type or an excess is STATUS_MALFORMED naming the
+ *          field.
+ * Owner:   decode fills spans that borrow from the message's bytes. Token ids and other
+ *          arrays of u32 travel as msgpack bin, little-endian, and are read by wire_u32.
  */
 #ifndef ROPEWAY_PROTO_MESSAGE_H
 #define ROPEWAY_PROTO_MESSAGE_H

@@ -1,11 +1,12 @@
 /* step.h - one iteration's batch and its results, in shared memory.
  *
- *   +-----------+  struct step, then parallel arrays
+ *   +-----------+  struct step, then parallel arrays:
  *   | step      |
- *   | sequences |  record, use, row_first, rows_count, position, flags
- * [step_sequences_max] | rows      |  token [step_rows_max] | results   |  token, status
- * [step_sequences_max]; logprobs
- *   +-----------+  [step_sequences_max][1 + TOP_LOGPROBS_MAX]
+ *   | sequences |  record, use, row_first, rows_count, position, flags, and the results'
+ *   |           |  token and status: u32 [step_sequences_max] each
+ *   | rows      |  token: u32 [step_rows_max]
+ *   | logprobs  |  of the results: [step_sequences_max][1 + TOP_LOGPROBS_MAX]
+ *   +-----------+  a multiple of 64 bytes
  *
  * A decode is a sequence with one row, a prefill chunk one with many. Row r of sequence s
  * stands at position[s] + (r - row_first[s]) and is attended to through the record's

@@ -1,12 +1,13 @@
 /* ropeway_template.h - chat templates (Jinja) through minijinja, behind a C border.
  *
- * Library: rw_template (rust/). A panic never crosses the border: it comes back as an
- *          error. Messages are one sentence, carry the template's own words, and never
- * its source. Thread:  a compiled template may be rendered from any number of threads at
- * once. Jinja:   as transformers renders: trim_blocks, lstrip_blocks, loop controls,
- *          {% generation %} transparent, tojson like Python's json.dumps with
- *          ensure_ascii off, strftime_now, raise_exception, Python's methods of strings,
- *          lists and dicts.
+ * Library:  rw_template (rust/). A panic never crosses the border: it comes back as an
+ *           error. Messages are one sentence, carry the template's own words, and never
+ *           its source.
+ * Thread:   a compiled template may be rendered from any number of threads at once.
+ * Jinja:    as transformers renders: trim_blocks, lstrip_blocks, loop controls,
+ *           {% generation %} transparent, tojson like Python's json.dumps with
+ *           ensure_ascii off, strftime_now, raise_exception, Python's methods of strings,
+ *           lists and dicts.
  *
  * What people wrote must never become special tokens, though the template's own text may,
  * and some templates build a special token around a role's name ("<|" + role + "|>"). So

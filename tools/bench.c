@@ -27,8 +27,7 @@ struct run {
     bool over;
 };
 
-/* --- the end -------------------------------------------------------------------------
- */
+/* --- the end ------------------------------------------------------------------------ */
 
 static void finish(struct run *run)
 {
@@ -63,8 +62,7 @@ static void on_end(struct user *user, enum failure failure)
         finish(run);
 }
 
-/* --- progress, on a terminal ---------------------------------------------------------
- */
+/* --- progress, on a terminal -------------------------------------------------------- */
 
 static void draw_progress(const struct run *run)
 {
@@ -84,8 +82,7 @@ static void on_progress(uv_timer_t *timer)
     draw_progress(timer->data);
 }
 
-/* --- the run -------------------------------------------------------------------------
- */
+/* --- the run ------------------------------------------------------------------------ */
 
 static enum status find_address(struct run *run, struct fault *fault)
 {

@@ -101,8 +101,7 @@ static enum status measure_all(struct measurement *measurement,
     return STATUS_OK;
 }
 
-/* --- what is measured -----------------------------------------------------------------
- */
+/* --- what is measured --------------------------------------------------------------- */
 
 static enum status tokenize(const char *model_path, const char *text_path,
                             struct token_list *tokens, uint32_t *bos, struct fault *fault)
@@ -179,8 +178,7 @@ enum status perplexity_measure(const char *model_path, const char *text_path,
     return status;
 }
 
-/* --- the subcommand -------------------------------------------------------------------
- */
+/* --- the subcommand ----------------------------------------------------------------- */
 
 struct options {
     const char *model, *file;

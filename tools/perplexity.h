@@ -1,10 +1,10 @@
 /* perplexity.h - how well a model foretells a text: `ropeway perplexity`.
  *
- * Layer:   tools (worker/model and the tokenizer).
- * Windows: the text is tokenized whole, without special tokens, and cut into windows of
- *          `window` tokens, the last one shorter. A vocabulary that asks for BOS has it
- * in front of each window, within its length. Each window begins with an empty cache, and
- * its first token is not scored.
+ * Layer:    tools (worker/model and the tokenizer).
+ * Windows:  the text is tokenized whole, without special tokens, and cut into windows of
+ *           `window` tokens, the last one shorter. A vocabulary that asks for BOS has it
+ *           in front of each window, within its length. Each window begins with an empty
+ *           cache, and its first token is not scored.
  */
 #ifndef ROPEWAY_TOOLS_PERPLEXITY_H
 #define ROPEWAY_TOOLS_PERPLEXITY_H

@@ -3,7 +3,7 @@
  * Layer:   common/base (pure; allocates in init).
  * Method:  open addressing over a power of two of slots, at most half full.
  * Keys:    are borrowed and must outlive the map. The hash has no secret, so keys come
- * from files that the operator chose; strangers' bytes are only looked up.
+ *          from files that the operator chose; strangers' bytes are only looked up.
  */
 #ifndef ROPEWAY_COMMON_BASE_MAP_H
 #define ROPEWAY_COMMON_BASE_MAP_H

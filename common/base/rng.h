@@ -3,7 +3,7 @@
  * Layer:   common/base (pure).
  * Source:  Philox4x32-10, Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3",
  *          SC 2011. No state: a draw is a function of (seed, choice, position, draw), so
- * a token drawn again after a crash is the same token.
+ *          a token drawn again after a crash is the same token.
  */
 #ifndef ROPEWAY_COMMON_BASE_RNG_H
 #define ROPEWAY_COMMON_BASE_RNG_H

@@ -2,8 +2,8 @@
  *
  * Layer:   common/base (pure).
  * Use:     a function that may fail returns enum status and fills a struct fault, which
- * the caller owns, with one sentence: what, which value, what to do. Messages cross
- *          process borders by the status's wire name, never by its number.
+ *          the caller owns, with one sentence: what, which value, what to do. Messages
+ *          cross process borders by the status's wire name, never by its number.
  */
 #ifndef ROPEWAY_COMMON_BASE_STATUS_H
 #define ROPEWAY_COMMON_BASE_STATUS_H

@@ -2,13 +2,15 @@
  *
  * Layer:   common/gguf (needs common/os for the mapping).
  * Source:  the GGUF specification (ggml/docs/gguf.md): header, metadata, tensor table,
- * data. Owner:   the gguf owns its mapping; every span and pointer given out borrows from
- * it and dies with gguf_close. Checks:  magic, version, counts and lengths against the
- * bytes left, types, duplicate keys and tensors, dimensions and their product, block-size
- * multiples, alignment, offsets, overlaps, the end of every tensor against the file's
- * size. Errors:  STATUS_IO, STATUS_CORRUPT, STATUS_UNSUPPORTED; the sentence names file,
- * key or tensor, what was found and what was expected. Thread:  read-only after open; any
- * number of threads may ask.
+ *          data.
+ * Owner:   the gguf owns its mapping; every span and pointer given out borrows from it
+ *          and dies with gguf_close.
+ * Checks:  magic, version, counts and lengths against the bytes left, types, duplicate
+ *          keys and tensors, dimensions and their product, block-size multiples,
+ *          alignment, offsets, overlaps, the end of every tensor against the file's size.
+ * Errors:  STATUS_IO, STATUS_CORRUPT, STATUS_UNSUPPORTED; the sentence names file, key or
+ *          tensor, what was found and what was expected.
+ * Thread:  read-only after open; any number of threads may ask.
  */
 #ifndef ROPEWAY_COMMON_GGUF_GGUF_H
 #define ROPEWAY_COMMON_GGUF_GGUF_H

@@ -1,10 +1,11 @@
 /* config.h - every option of every program, defined once.
  *
  * Order:  defaults < INI file (--config) < environment (ROPEWAY_<NAME>) < flags.
- * Table:  config.c has one row an option: flag, kind, bounds, default, help, and which
- *         programs take it. --help, the INI keys, the environment's names and docs all
- * come from that table. Names are vLLM's where it has one. Errors: one sentence that
- * names the option, its value and the remedy; the caller prints it and exits with 2.
+ * Table:  config_table.c has one row an option: flag, kind, bounds, default, help, and
+ *         which programs take it. --help, the INI keys and the environment's names all
+ *         come from that table. Names are vLLM's where it has one.
+ * Errors: one sentence that names the option, its value and the remedy; the caller prints
+ *         it and exits with 2.
  */
 #ifndef ROPEWAY_COMMON_OS_CONFIG_H
 #define ROPEWAY_COMMON_OS_CONFIG_H
@@ -26,8 +27,7 @@ enum config_program {
 
 struct config {
     char model[CONFIG_TEXT_BYTES];             /* --model PATH, needed */
-    char served_model_name[CONFIG_TEXT_BYTES]; /* --served-model-name; default: from file
-                                                */
+    char served_model_name[CONFIG_TEXT_BYTES]; /* --served-model-name; from the file */
     char host[CONFIG_TEXT_BYTES];              /* --host 127.0.0.1 */
     uint32_t port;                             /* --port 8080; 0: any, printed */
     char nng_listen[CONFIG_TEXT_BYTES];     /* --nng-listen tcp://...; ipc is always on */

@@ -1,12 +1,13 @@
 /* link.h - nng request-reply, turned into a bounded inbox that an event loop drains.
  *
- * Threads: nng completes on threads of its own; there the message goes into the inbox and
- *          wake is called, and nothing else happens. wake must be safe from any thread
- *          (uv_async_send, futex_ring). Everything else is called from the owner's
- * thread. Rules:   one context for each outstanding request, never mixed with the
- * socket's pollable descriptor; nng's own re-sending is off; messages over the bound are
- * refused by nng (RECVMAXSZ) and before sending. Never fork after opening one: exec
- * children first, or posix_spawn.
+ * Threads:  nng completes on threads of its own; there the message goes into the inbox
+ *           and wake is called, and nothing else happens. wake must be safe from any
+ *           thread (uv_async_send, futex_ring). Everything else is called from the
+ *           owner's thread.
+ * Rules:    one context for each outstanding request, never mixed with the socket's
+ *           pollable descriptor; nng's own re-sending is off; messages over the bound are
+ *           refused by nng (RECVMAXSZ) and before sending. Never fork after opening one:
+ *           exec children first, or posix_spawn.
  */
 #ifndef ROPEWAY_COMMON_OS_LINK_H
 #define ROPEWAY_COMMON_OS_LINK_H

@@ -1,7 +1,7 @@
 /* log.h - structured lines to stderr, with journald's priority prefix when under systemd.
  *
- * Form: [<P>]ropeway-worker[0] level message key=value ...   Thread: any; one write a
- * line.
+ * Form:    [<P>]ropeway-worker[0] level message key=value ...
+ * Thread:  any; one write a line.
  */
 #ifndef ROPEWAY_COMMON_OS_LOG_H
 #define ROPEWAY_COMMON_OS_LOG_H

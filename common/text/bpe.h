@@ -2,9 +2,9 @@
  *
  * Layer:   common/text (pure).
  * Rule:    a word begins as its bytes; of all neighbours for which there is a merge,
- * those of the lowest rank are joined first, the leftmost of equal ones before others. A
- * byte that the vocabulary has no token for is left out, as the authors' tokenizers do
- * where they name no unknown token.
+ *          those of the lowest rank are joined first, the leftmost of equal ones before
+ *          others. A byte that the vocabulary has no token for is left out, as the
+ *          authors' tokenizers do where they name no unknown token.
  */
 #ifndef ROPEWAY_COMMON_TEXT_BPE_H
 #define ROPEWAY_COMMON_TEXT_BPE_H

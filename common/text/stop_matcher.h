@@ -2,11 +2,11 @@
  *
  * Layer:   common/text (pure).
  * Method:  text comes in as it is generated; what may be the beginning of a stop string
- * is held back, and released as soon as it cannot be one (longest suffix of the text that
- * is a prefix of some stop). The match that ends first wins; among those that end
- * together, the one that began first.
+ *          is held back, and released as soon as it cannot be one (longest suffix of the
+ *          text that is a prefix of some stop). The match that ends first wins; among
+ *          those that end together, the one that began first.
  * Source:  Knuth, Morris, Pratt, "Fast Pattern Matching in Strings", 1977, one automaton
- * a stop. What is held is a stop's beginning, so it needs no memory of its own.
+ *          a stop. What is held is a stop's beginning, so it needs no memory of its own.
  */
 #ifndef ROPEWAY_COMMON_TEXT_STOP_MATCHER_H
 #define ROPEWAY_COMMON_TEXT_STOP_MATCHER_H

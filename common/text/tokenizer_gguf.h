@@ -1,11 +1,11 @@
 /* tokenizer_gguf.h - a tokenizer and a chat template from a GGUF file's metadata.
  *
- * Layer:  common/text over common/gguf.
- * Keys:   tokenizer.ggml.{model, pre, tokens, scores, token_type, merges, bos_token_id,
- *         eos_token_id, unknown_token_id, add_bos_token, add_eos_token, add_space_prefix}
- * and tokenizer.chat_template. Checks: arrays of one vocabulary have equal lengths, ids
- * are in range, token types are known, and what the kind of vocabulary cannot do without
- * is there.
+ * Layer:   common/text over common/gguf.
+ * Keys:    tokenizer.ggml.{model, pre, tokens, scores, token_type, merges, bos_token_id,
+ *          eos_token_id, unknown_token_id, add_bos_token, add_eos_token,
+ *          add_space_prefix} and tokenizer.chat_template.
+ * Checks:  arrays of one vocabulary have equal lengths, ids are in range, token types are
+ *          known, and what the kind of vocabulary cannot do without is there.
  */
 #ifndef ROPEWAY_COMMON_TEXT_TOKENIZER_GGUF_H
 #define ROPEWAY_COMMON_TEXT_TOKENIZER_GGUF_H

@@ -1,11 +1,12 @@
 /* answer.h - a generation's answer as OpenAI's JSON, whole or as server-sent events.
  *
- * Layer:   frontend/core (pure).
- * Streams: a chat's first chunk of each choice gives its role; then text as it becomes
- *          certain; exactly one chunk of each choice has a finish_reason; with
- *          include_usage every chunk has usage null but one more, of no choices, that
- *          comes last; then [DONE]. A failure is a chunk {"error":…} before [DONE].
- * finish_reason: stop, length; abort and error, as in vLLM, for what did not end well.
+ * Layer:    frontend/core (pure).
+ * Streams:  a chat's first chunk of each choice gives its role; then text as it becomes
+ *           certain; exactly one chunk of each choice has a finish_reason; with
+ *           include_usage every chunk has usage null but one more, of no choices, that
+ *           comes last; then [DONE]. A failure is a chunk {"error":…} before [DONE].
+ * Reasons:  finish_reason is stop or length; abort or error, as in vLLM, for what did not
+ *           end well.
  */
 #ifndef ROPEWAY_FRONTEND_CORE_ANSWER_H
 #define ROPEWAY_FRONTEND_CORE_ANSWER_H

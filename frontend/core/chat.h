@@ -3,9 +3,9 @@
  * Layer:   frontend/core (pure; jansson).
  * Rules:   content is a string, null, absent, or an array of text parts, which are joined
  *          by newlines; it reaches the template as a string always, so that templates
- * need not tell null from empty. A tool call's arguments, a JSON text on the wire, are
- *          parsed where they are an object, as templates expect. Other keys of a message
- *          pass unchanged.
+ *          need not tell null from empty. A tool call's arguments, a JSON text on the
+ *          wire, are parsed where they are an object, as templates expect. Other keys of
+ *          a message pass unchanged.
  */
 #ifndef ROPEWAY_FRONTEND_CORE_CHAT_H
 #define ROPEWAY_FRONTEND_CORE_CHAT_H

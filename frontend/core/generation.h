@@ -3,10 +3,11 @@
  *
  * Layer:   frontend/core (pure; allocates).
  * Life:    events of the scheduler go in by generation_take; answer.h reads what is
- * ready. Rules:   a token is taken exactly once, by its index; text that may be the
- * beginning of a stop string is held back; the token that completes a stop string counts,
- * and nothing after it; an end token counts and shows no text; a choice finishes exactly
- * once and takes nothing afterwards.
+ *          ready.
+ * Rules:   a token is taken exactly once, by its index; text that may be the beginning of
+ *          a stop string is held back; the token that completes a stop string counts, and
+ *          nothing after it; an end token counts and shows no text; a choice finishes
+ *          exactly once and takes nothing afterwards.
  */
 #ifndef ROPEWAY_FRONTEND_CORE_GENERATION_H
 #define ROPEWAY_FRONTEND_CORE_GENERATION_H

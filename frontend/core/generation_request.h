@@ -2,11 +2,11 @@
  *
  * Layer:   frontend/core (pure; jansson).
  * Table:   parameter_table.c has one row a parameter: name, endpoints, kind, bounds,
- * where it goes. To add a sampling parameter, add a row. Rules:   null is the same as
- * absent. Fields that no row knows are ignored, as OpenAI's servers do; fields that would
- * change the answer and that we cannot honour are rows of their own and refused. top_p 0
- * is refused; a temperature below 1e-5 is greedy. An absent model is the served one.
- * Every error names its field.
+ *          where it goes. To add a sampling parameter, add a row.
+ * Rules:   null is the same as absent. Fields that no row knows are ignored, as OpenAI's
+ *          servers do; fields that would change the answer and that we cannot honour are
+ *          rows of their own and refused. top_p 0 is refused; a temperature below 1e-5 is
+ *          greedy. An absent model is the served one. Every error names its field.
  */
 #ifndef ROPEWAY_FRONTEND_CORE_GENERATION_REQUEST_H
 #define ROPEWAY_FRONTEND_CORE_GENERATION_REQUEST_H

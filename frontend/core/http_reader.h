@@ -4,10 +4,10 @@
  * Use:     feed bytes; the reader stops behind each request, so that the next one of a
  *          pipeline is begun only after http_reader_next.
  * Errors:  after HTTP_EVENT_FAULT the connection answers once and closes: where the next
- * request would begin is not known any more. Rules:   HTTP/1.1 needs exactly one Host;
- * Upgrade is ignored; a body is bounded as declared, before it is read, and as it comes
- * where it is chunked; chunk extensions are read over, in all at most
- * HTTP_EXTENSION_BYTES_MAX.
+ *          request would begin is not known any more.
+ * Rules:   HTTP/1.1 needs exactly one Host; Upgrade is ignored; a body is bounded as
+ *          declared, before it is read, and as it comes where it is chunked; chunk
+ *          extensions are read over, in all at most HTTP_EXTENSION_BYTES_MAX.
  */
 #ifndef ROPEWAY_FRONTEND_CORE_HTTP_READER_H
 #define ROPEWAY_FRONTEND_CORE_HTTP_READER_H

@@ -2,10 +2,10 @@
  *
  * Layer:   scheduler/core (pure: no I/O, no clock, no allocation after create).
  * Why:     an adopting scheduler builds this from shared memory alone, and so does every
- *          check: what production keeps up to date must equal what is built anew. So
- *          the layout is proven to hold all that a successor needs.
+ *          check: what production keeps up to date must equal what is built anew. So the
+ *          layout is proven to hold all that a successor needs.
  * Order:   waiting: the policy's; done: by the time of the end; running: by turns, which
- * a successor may begin anew.
+ *          a successor may begin anew.
  */
 #ifndef ROPEWAY_SCHEDULER_CORE_DERIVED_H
 #define ROPEWAY_SCHEDULER_CORE_DERIVED_H

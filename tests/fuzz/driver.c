@@ -35,8 +35,7 @@ struct input {
 static struct input *seeds[SEEDS_MAX];
 static size_t seeds_count;
 
-/* --- the input in hand, and what happens when it is the last one ----------------------
- */
+/* --- the input in hand, and what happens when it is the last one -------------------- */
 static uint8_t *running;
 static size_t running_size;
 static char crash_path[64];
@@ -79,8 +78,7 @@ static void run(const uint8_t *data, size_t size)
     free(running);
 }
 
-/* --- the corpus ------------------------------------------------------------------------
- */
+/* --- the corpus --------------------------------------------------------------------- */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -117,8 +115,7 @@ static void load_corpus(const char *folder)
     free(entries);
 }
 
-/* --- mutations -------------------------------------------------------------------------
- */
+/* --- mutations ---------------------------------------------------------------------- */
 struct chance {
     uint64_t seed;
     uint32_t run;

@@ -61,8 +61,7 @@ Test(hostile, a_cut_tensor_is_named_with_the_bytes_wanted_and_found)
     buffer_fini(&file);
 }
 
-/* --- counts and lengths that the file cannot hold -------------------------------------
- */
+/* --- counts and lengths that the file cannot hold ----------------------------------- */
 
 #define HUGE_COUNT (1ull << 63)
 #define LARGE      (1ull << 62)
@@ -189,8 +188,7 @@ Test(hostile, arrays_nest_a_few_levels_and_no_more)
     fixture_refuses(&writer, STATUS_UNSUPPORTED, "nests arrays");
 }
 
-/* --- metadata -------------------------------------------------------------------------
- */
+/* --- metadata ----------------------------------------------------------------------- */
 
 static void write_long_key(size_t size)
 {
@@ -285,8 +283,7 @@ Test(hostile, a_part_of_a_split_model_is_named)
                     "is part 2 of a model split into 3 files; join them");
 }
 
-/* --- tensors --------------------------------------------------------------------------
- */
+/* --- tensors ------------------------------------------------------------------------ */
 
 static const uint64_t eight[9] = {8, 1, 1, 1, 1, 1, 1, 1, 1};
 

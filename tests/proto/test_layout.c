@@ -222,8 +222,7 @@ Test(layout, a_segment_is_seen_only_when_published)
     free(segment.base);
 }
 
-/* --- headers that lie -----------------------------------------------------------------
- */
+/* --- headers that lie --------------------------------------------------------------- */
 
 typedef void lie(struct control_header *header);
 
@@ -337,8 +336,7 @@ Test(layout, a_segment_cut_short_or_mapped_too_long_is_corrupt)
     free(segment.base);
 }
 
-/* --- extents --------------------------------------------------------------------------
- */
+/* --- extents ------------------------------------------------------------------------ */
 
 static struct request_record record_with_all(void)
 {
@@ -414,8 +412,7 @@ Test(extent, one_smaller_than_its_counts_is_a_program_error, .signal = SIGABRT)
     view_record(&record);
 }
 
-/* --- the layout that other builds rely on ---------------------------------------------
- */
+/* --- the layout that other builds rely on ------------------------------------------- */
 
 /* A bell, and a step of one worker, share no cache line with another's. */
 Test(layout, no_two_bells_share_a_cache_line)

@@ -127,8 +127,7 @@ Test(architecture, softcaps_are_the_textbooks)
     check_logits(&recipe);
 }
 
-/* --- refusals ------------------------------------------------------------------------
- */
+/* --- refusals ----------------------------------------------------------------------- */
 
 static enum status open_recipe(const struct model_recipe *recipe, struct model *model,
                                struct fault *fault)

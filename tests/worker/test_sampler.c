@@ -334,8 +334,7 @@ Test(sampler, the_draw_walks_from_the_likeliest_token)
     }
 }
 
-/* --- against a whole sort ------------------------------------------------------------
- */
+/* --- against a whole sort ----------------------------------------------------------- */
 
 #define MANY 500
 

@@ -91,8 +91,7 @@ Test(vector, small_operations_are_right)
     cr_assert_float_eq(capped[1], 30 * tanh(-0.5), 1e-5);
 }
 
-/* --- the same bits everywhere ---------------------------------------------------------
- */
+/* --- the same bits everywhere ------------------------------------------------------- */
 
 static uint64_t digest = 14695981039346656037u; /* FNV-1a */
 

@@ -8,8 +8,7 @@
 
 static void connect_anew(struct user *user);
 
-/* --- the end of a request ------------------------------------------------------------
- */
+/* --- the end of a request ----------------------------------------------------------- */
 
 static void on_socket_closed(uv_handle_t *socket)
 {
@@ -52,8 +51,7 @@ static enum failure verdict(struct user *user)
     return failure_of_http(user->http_status);
 }
 
-/* --- HTTP ----------------------------------------------------------------------------
- */
+/* --- HTTP --------------------------------------------------------------------------- */
 
 static void on_event(void *context, struct span data)
 {
@@ -115,8 +113,7 @@ static void on_bytes(struct user *user, const char *bytes, size_t size)
     }
 }
 
-/* --- the socket ----------------------------------------------------------------------
- */
+/* --- the socket --------------------------------------------------------------------- */
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
@@ -200,8 +197,7 @@ static void connect_anew(struct user *user)
         end_broken(user, FAILURE_CONNECTION, uv_strerror(error));
 }
 
-/* --- the user ------------------------------------------------------------------------
- */
+/* --- the user ----------------------------------------------------------------------- */
 
 bool user_init(struct user *user, uv_loop_t *loop, const struct bench_options *options,
                const struct sockaddr *address, struct samples *gaps, user_on_end *on_end,

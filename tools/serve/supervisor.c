@@ -56,8 +56,7 @@ static const char *describe_end(int wait_status, char *text, size_t text_bytes)
     return text;
 }
 
-/* --- stopping ------------------------------------------------------------------------
- */
+/* --- stopping ----------------------------------------------------------------------- */
 
 static void stop_child(struct supervisor *supervisor, uint64_t now_ns)
 {
@@ -113,8 +112,7 @@ static void on_stop_signal(struct supervisor *supervisor, uint32_t signal_number
     }
 }
 
-/* --- starting and restarting ---------------------------------------------------------
- */
+/* --- starting and restarting -------------------------------------------------------- */
 
 /* Whether a child of that index is wanted alive: while the service serves, and while a
  * good end drains what needs it. */
@@ -217,8 +215,7 @@ static void look_at_start(struct supervisor *supervisor)
     notify_send("READY=1");
 }
 
-/* --- the loop ------------------------------------------------------------------------
- */
+/* --- the loop ----------------------------------------------------------------------- */
 
 static uint64_t next_turn_ns(const struct supervisor *supervisor, uint64_t now_ns)
 {

@@ -1,11 +1,12 @@
 /* half.h - fp16 and bf16 to and from fp32, by integer moves alone.
  *
- * Layer:   worker/math (pure, no libm, no conversion instructions, so every processor
- * gives the same bits). Rules:   narrowing rounds to nearest, ties to even; denormals are
- * kept both ways and the code works with FTZ and DAZ in any state; overflow gives
- * infinity; a NaN stays a NaN (widening keeps its payload, narrowing makes it quiet).
- * Formats: fp16 is IEEE 754 binary16 (1 sign, 5 exponent, 10 fraction bits); bf16 is the
- *          upper half of an fp32.
+ * Layer:    worker/math (pure, no libm, no conversion instructions, so every processor
+ *           gives the same bits).
+ * Rules:    narrowing rounds to nearest, ties to even; denormals are kept both ways and
+ *           the code works with FTZ and DAZ in any state; overflow gives infinity; a NaN
+ *           stays a NaN (widening keeps its payload, narrowing makes it quiet).
+ * Formats:  fp16 is IEEE 754 binary16 (1 sign, 5 exponent, 10 fraction bits); bf16 is the
+ *           upper half of an fp32.
  */
 #ifndef ROPEWAY_WORKER_MATH_HALF_H
 #define ROPEWAY_WORKER_MATH_HALF_H

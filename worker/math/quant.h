@@ -1,11 +1,12 @@
 /* quant.h - blocks of GGUF tensor formats to fp32.
  *
- * Layer:    worker/math (pure).
- * Exact:    integers are unpacked exactly, and each value is then at most two products
- * and one difference or sum in the order that the format's file states, never fused
- *           (-ffp-contract=off); so every variant gives the same bits, and they are those
- * of the Python package gguf. Variants: the same sources compiled once for each
- * instruction set. The processor decides which one quant_dequantize uses.
+ * Layer:     worker/math (pure).
+ * Exact:     integers are unpacked exactly, and each value is then at most two products
+ *            and one difference or sum in the order that the format's file states, never
+ *            fused (-ffp-contract=off); so every variant gives the same bits, and they
+ *            are those of the Python package gguf.
+ * Variants:  the same sources compiled once for each instruction set. The processor
+ *            decides which one quant_dequantize uses.
  */
 #ifndef ROPEWAY_WORKER_MATH_QUANT_H
 #define ROPEWAY_WORKER_MATH_QUANT_H

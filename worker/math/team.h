@@ -1,11 +1,12 @@
 /* team.h - threads that stay, and share out the chunks of one job at a time.
  *
- * Layer:   worker/math (needs common/os for the futex).
- * Rule:    chunks are handed out as threads come for them, so what a chunk writes must
- * not depend on who computes it. The caller is one of the threads. Waiting: a short spin,
- * then a futex; no spin where the team has more threads than the process has processors,
- * since there spinning keeps the work from its processor. Memory:  none after
- * team_create.
+ * Layer:    worker/math (needs common/os for the futex).
+ * Rule:     chunks are handed out as threads come for them, so what a chunk writes must
+ *           not depend on who computes it. The caller is one of the threads.
+ * Waiting:  a short spin, then a futex; no spin where the team has more threads than the
+ *           process has processors, since there spinning keeps the work from its
+ *           processor.
+ * Memory:   none after team_create.
  */
 #ifndef ROPEWAY_WORKER_MATH_TEAM_H
 #define ROPEWAY_WORKER_MATH_TEAM_H

@@ -3,7 +3,7 @@
  * Layer:   worker/model (pure). One row a family; the forward pass reads the row and has
  *          no family's name in it. What a file may change by itself (biases, tied
  *          embeddings, softcaps, scaling of rotations, head lengths) is read from the
- * file for every family and stands in no row.
+ *          file for every family and stands in no row.
  */
 #ifndef ROPEWAY_WORKER_MODEL_ARCHITECTURE_H
 #define ROPEWAY_WORKER_MODEL_ARCHITECTURE_H

@@ -33,8 +33,7 @@ struct engine {
     unsigned char *own_kv;
 };
 
-/* --- opening --------------------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------------------ */
 
 static enum status open_samplers(struct engine *engine, struct fault *fault)
 {
@@ -156,8 +155,7 @@ const char *engine_kernels(const struct engine *engine)
     return engine->kernels;
 }
 
-/* --- a step's batch -------------------------------------------------------------------
- */
+/* --- a step's batch ----------------------------------------------------------------- */
 
 static void check_geometry(const struct engine *engine, const struct geometry *geometry)
 {
@@ -256,8 +254,7 @@ static void add_step_sequence(struct engine *engine, void *kv, uint32_t index,
     }
 }
 
-/* --- sampling -------------------------------------------------------------------------
- */
+/* --- sampling ----------------------------------------------------------------------- */
 
 /* The newest token comes from the row, not from the record: the scheduler may be adding
  * it to the record while this step runs. */
@@ -337,8 +334,7 @@ void engine_run(struct engine *engine, const struct control *control, void *kv,
     write_times(&engine->forward, step, sample_ns);
 }
 
-/* --- logits of one sequence from an empty cache ---------------------------------------
- */
+/* --- logits of one sequence from an empty cache ------------------------------------- */
 
 static enum status take_own_kv(struct engine *engine, struct fault *fault)
 {

@@ -3,7 +3,7 @@
  * Layer:   worker/model. Holds the mapped weights and scratch, and nothing that must
  *          survive: every output goes into KV rows and the step's results.
  * Bytes:   every row's result depends on that row's tokens and parameters alone, not on
- * its batch mates, its place in the batch, the chunking or the threads.
+ *          its batch mates, its place in the batch, the chunking or the threads.
  */
 #ifndef ROPEWAY_WORKER_MODEL_ENGINE_H
 #define ROPEWAY_WORKER_MODEL_ENGINE_H

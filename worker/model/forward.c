@@ -48,8 +48,7 @@ static void norm_row(const struct forward *forward, const float *weight, uint32_
                     embedding_row(forward, a->normed, row));
 }
 
-/* --- the beginning: embeddings, angles, first norm ------------------------------------
- */
+/* --- the beginning: embeddings, angles, first norm ---------------------------------- */
 
 static void embed_rows(void *context, uint32_t chunk, uint32_t thread)
 {
@@ -72,8 +71,7 @@ static void embed_rows(void *context, uint32_t chunk, uint32_t thread)
     }
 }
 
-/* --- queries, keys and values ---------------------------------------------------------
- */
+/* --- queries, keys and values ------------------------------------------------------- */
 
 static void norm_heads(const struct forward *forward, float *heads, uint32_t heads_count,
                        const float *weight)
@@ -150,8 +148,7 @@ static void attend(void *context, uint32_t chunk, uint32_t thread)
                   forward->context_length);
 }
 
-/* --- residual stream ------------------------------------------------------------------
- */
+/* --- residual stream ---------------------------------------------------------------- */
 
 static void add_row(const struct forward *forward, const float *post_norm, uint32_t row)
 {
@@ -205,8 +202,7 @@ static void activate_rows(void *context, uint32_t chunk, uint32_t thread)
         vector_gelu_multiply(gate, up, length);
 }
 
-/* --- the whole ------------------------------------------------------------------------
- */
+/* --- the whole ---------------------------------------------------------------------- */
 
 static void multiply(struct forward *forward, const struct matmul_job *jobs,
                      uint32_t jobs_count, float *input, uint32_t rows_count)

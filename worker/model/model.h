@@ -2,12 +2,13 @@
  *
  * Layer:   worker/model (needs common/gguf).
  * Memory:  matrices stay in the mapped file; norm weights and biases, which are short,
- * are widened to fp32 here. Checks:  architecture, rotation parameters, and for every
- * tensor its presence, number of dimensions and exact lengths. The sentence names the
- * tensor, what was found and what was expected. Extras:  a tensor that the architecture's
- * row does not name is not used. Such a file is served, since converters add tensors that
- * change nothing, but the log warns with the tensor's name, since one may also change
- * something.
+ *          are widened to fp32 here.
+ * Checks:  architecture, rotation parameters, and for every tensor its presence, number
+ *          of dimensions and exact lengths. The sentence names the tensor, what was found
+ *          and what was expected.
+ * Extras:  a tensor that the architecture's row does not name is not used. Such a file is
+ *          served, since converters add tensors that change nothing, but the log warns
+ *          with the tensor's name, since one may also change something.
  */
 #ifndef ROPEWAY_WORKER_MODEL_MODEL_H
 #define ROPEWAY_WORKER_MODEL_MODEL_H

@@ -30,8 +30,7 @@ struct scale {
     float temperature;
 };
 
-/* --- before the temperature -----------------------------------------------------------
- */
+/* --- before the temperature --------------------------------------------------------- */
 
 static bool all_finite(const float *logits, uint32_t count)
 {
@@ -113,8 +112,7 @@ static uint32_t first_of_greatest(const float *logits, uint32_t count)
     return best;
 }
 
-/* --- the order: a heap of ids ---------------------------------------------------------
- */
+/* --- the order: a heap of ids ------------------------------------------------------- */
 
 static bool comes_before(const float *logits, uint32_t a, uint32_t b)
 {
@@ -171,8 +169,7 @@ static uint32_t heap_take(struct sampler *sampler)
     return id;
 }
 
-/* --- weights, cuts and draw -----------------------------------------------------------
- */
+/* --- weights, cuts and draw --------------------------------------------------------- */
 
 /* The greatest is subtracted before the division, so that no temperature overflows. */
 static float weight_of(struct scale scale, float logit)
