@@ -24,8 +24,17 @@ def mixed_requests(count, chance):
             parameters.update(top_p=0.8, repetition_penalty=1.2)
         if number % 5 == 2:
             parameters.update(min_p=0.02, frequency_penalty=0.7, logit_bias={"40": 2})
+        if number % 5 == 3:
+            parameters.update(logprobs=number % 6)
         requests.append((prompt, parameters, number % 2 == 1))
     return requests
+
+
+def logprobs_of(events):
+    """The tokens' logprobs, in their order; nothing where none were asked for."""
+    return [value for event in events for choice in event["choices"]
+            for value in (choice.get("logprobs") or {"token_logprobs": []})
+            ["token_logprobs"]]
 
 
 class Batch(harness.ServiceTest):
@@ -36,11 +45,12 @@ class Batch(harness.ServiceTest):
     def ask(self, prompt, parameters, streams):
         if streams:
             answer = self.client.stream_completion(prompt, **parameters)
-            return answer.text, answer.finish_reason
+            return answer.text, answer.finish_reason, logprobs_of(answer.events)
         reply = self.client.complete(prompt, **parameters)
         if reply.status != 200:
             raise AssertionError(reply)
-        return reply.text, reply.json["choices"][0]["finish_reason"]
+        return (reply.text, reply.json["choices"][0]["finish_reason"],
+                logprobs_of([reply.json]))
 
     def ask_all_at_once(self, requests):
         """The answers, in the order of requests; any failure is an answer too."""

@@ -19,6 +19,11 @@ def request_bytes(body):
             % (len(data), data))
 
 
+def aborted(client):
+    return sum(value for (name, labels), value in client.metrics().items()
+               if name == "vllm:request_success_total" and "abort" in labels)
+
+
 class Leaving(harness.ServiceTest):
     """One slot, so that a second request waits; small chunks, so that a prefill lasts."""
 
@@ -28,11 +33,7 @@ class Leaving(harness.ServiceTest):
 
     def setUp(self):
         self.client.wait_idle()
-        self.aborted_before = self.aborted()
-
-    def aborted(self):
-        return sum(value for (name, labels), value in self.client.metrics().items()
-                   if name == "vllm:request_success_total" and "abort" in labels)
+        self.aborted_before = aborted(self.client)
 
     def open(self, body):
         connection = socket.create_connection(("127.0.0.1", self.service.port), 20)
@@ -42,8 +43,8 @@ class Leaving(harness.ServiceTest):
     def check_gone(self, count=1):
         """Idle again, counted as aborted, and the counter of tokens stands still."""
         self.client.wait_idle(RETURNS_S)
-        wait_until(lambda: self.aborted() - self.aborted_before == count, RETURNS_S,
-                   f"{count} aborted, not {self.aborted() - self.aborted_before}")
+        wait_until(lambda: aborted(self.client) - self.aborted_before == count, RETURNS_S,
+                   f"{count} aborted, not {aborted(self.client) - self.aborted_before}")
         made = self.client.metric("vllm:generation_tokens_total")
         for _ in range(10):
             self.assertEqual(self.client.metric("vllm:generation_tokens_total"), made)
@@ -119,18 +120,24 @@ class Leaving(harness.ServiceTest):
         self.assertEqual(json.loads(answer.partition(b"\r\n\r\n")[2])
                          ["usage"]["completion_tokens"], 16)
 
-    def test_a_reader_that_never_reads_is_bounded(self):
-        """Its stream goes on into the socket's buffer; nobody else waits for it."""
-        connection = self.open({"prompt": "abc", "stream": True, **LONG})
-        wait_until(lambda: self.client.running() == 1 or self.client.metric(
-            "vllm:generation_tokens_total") > 0, 10, "a start")
-        other = threading.Thread(target=self.client.completion, args=("abc",),
-                                 kwargs={"max_tokens": 2})
-        other.start()
-        other.join(30)
-        self.assertFalse(other.is_alive())
-        connection.close()
+
+class Unread(harness.ServiceTest):
+    model = LONG_MODEL
+    options = ("--max-num-seqs", "5", "--max-num-batched-tokens", "64",
+               "--prefill-chunk", "32")
+
+    def test_a_reader_that_never_reads_is_cancelled_at_a_bound(self):
+        """Its answers pile up in sockets and then here; nobody else waits for it."""
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", self.service.port))
+        connection.sendall(request_bytes({"prompt": "abc", "stream": True, "n": 4,
+                                          "logprobs": 5, **LONG}))
+        wait_until(lambda: self.client.running() == 4, 10, "four running choices")
+        self.assertEqual(self.client.complete("abc", max_tokens=2).status, 200)
+        wait_until(lambda: aborted(self.client) == 4, 40, "four aborted choices")
         self.client.wait_idle()
+        connection.close()
 
 
 if __name__ == "__main__":

@@ -45,6 +45,46 @@ class WorkerDies(ServiceTest):
             self.client.metric("ropeway_worker_restarts_total"), restarts + 3)
         self.client.wait_idle()
 
+    def test_many_requests_under_ten_deaths_equal_themselves_alone(self):
+        """Short and long ones come and go while the worker is killed again and again."""
+        requests = [(f"request {number}", {"max_tokens": 50 + 60 * (number % 8),
+                                           "temperature": number % 2, "seed": number,
+                                           "ignore_eos": True}) for number in range(32)]
+        alone = [self.client.completion(prompt, **parameters)
+                 for prompt, parameters in requests]
+        texts, ended = [None] * len(requests), threading.Event()
+
+        def ask(index):
+            prompt, parameters = requests[index]
+            try:
+                texts[index] = self.client.stream_completion(prompt, **parameters).text
+            except (AssertionError, OSError) as error:
+                texts[index] = error
+
+        def ask_all():
+            threads = [threading.Thread(target=ask, args=(index,))
+                       for index in range(len(requests))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(BACK_S)
+            ended.set()
+
+        asking = threading.Thread(target=ask_all)
+        asking.start()
+        deaths = 0
+        while deaths < 10 and not ended.is_set():
+            made = self.client.metric("vllm:generation_tokens_total")
+            wait_until(lambda made=made: ended.is_set() or self.client.metric(
+                "vllm:generation_tokens_total") > made, BACK_S, "progress")
+            self.service.kill("worker")
+            deaths += 1
+        asking.join(BACK_S)
+        self.assertGreaterEqual(deaths, 2)
+        self.assertEqual(texts, alone)
+        self.assertEqual(len(shm_segments(self.service.instance)), 2)
+        self.client.wait_idle()
+
     def test_in_prefill_and_without_a_stream(self):
         prompt = "x y z " * 60
         wanted = self.client.complete(prompt, seed=1, max_tokens=40, temperature=1,

@@ -4,6 +4,7 @@ import random
 
 import harness
 from client import Answer
+from tiny import SPM_MODEL, ids
 
 TOKENS = 24
 GREEDY = {"max_tokens": TOKENS, "temperature": 0, "ignore_eos": True}
@@ -66,6 +67,37 @@ class Streaming(harness.ServiceTest):
             self.assertEqual(parts.finish_reasons,
                              {index: "length" for index in range(choices)})
             self.assertEqual(parts.usage["completion_tokens"], 5 * choices)
+
+
+    def test_characters_cut_by_max_tokens_are_the_same_in_both_modes(self):
+        """Hot sampling makes many broken characters; every length cuts some of them."""
+        replaced = 0
+        for count in range(1, TOKENS + 1):
+            parameters = {"temperature": 2.0, "seed": count % 5, "ignore_eos": True,
+                          "max_tokens": count, "logit_bias": {"200": 4, "150": 4}}
+            whole = self.client.complete(ids(5), **parameters)
+            self.assertEqual(whole.json["usage"]["completion_tokens"], count)
+            parts = self.client.stream_completion(ids(5), **parameters)
+            self.assertEqual(parts.text, whole.text)
+            replaced += "\ufffd" in whole.text
+        self.assertGreater(replaced, 0)
+
+    def test_logprobs_are_the_same_in_both_modes(self):
+        whole = self.client.complete("abc", **GREEDY, logprobs=3)
+        parts = self.client.stream_completion("abc", **GREEDY, logprobs=3)
+        wanted = whole.json["choices"][0]["logprobs"]
+        for part in ("tokens", "token_logprobs", "top_logprobs"):
+            self.assertEqual(len(wanted[part]), TOKENS)
+            got = [row for event in parts.events for choice in event["choices"]
+                   for row in (choice["logprobs"] or {part: []})[part]]
+            self.assertEqual(got, wanted[part])
+        for value, top in zip(wanted["token_logprobs"], wanted["top_logprobs"]):
+            self.assertLessEqual(value, 0)
+            self.assertAlmostEqual(value, max(top.values()))
+
+
+class StreamingSpm(Streaming):
+    model = SPM_MODEL
 
 
 class Stops(harness.ServiceTest):
@@ -134,6 +166,10 @@ class Stops(harness.ServiceTest):
                          self.client.completion("abc", **GREEDY))
 
 
+class StopsSpm(Stops):
+    model = SPM_MODEL
+
+
 class Prompts(harness.ServiceTest):
     options = ("--max-model-len", "256")
 
@@ -177,6 +213,16 @@ class Prompts(harness.ServiceTest):
             {"role": "user", "content": "hi"}]})
         self.assertEqual(reply.status, 200, reply)
         self.assertGreater(reply.json["usage"]["prompt_tokens"], short)
+
+
+    def test_content_never_becomes_a_control_token(self):
+        """In a raw prompt the mark is one token; in a message it is just its letters."""
+        mark = "<|im_end|>"
+        self.assertEqual(self.client.complete(mark, max_tokens=1)
+                         .json["usage"]["prompt_tokens"], 1)
+        plain, marked = [self.client.chat(text, max_tokens=1).json["usage"]["prompt_tokens"]
+                         for text in ("x", mark)]
+        self.assertGreaterEqual(marked - plain, 5)
 
 
 class Chance(harness.ServiceTest):

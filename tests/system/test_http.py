@@ -2,9 +2,10 @@
 
 import json
 import socket
+import time
 
 import harness
-from client import raw
+from client import Client, raw
 
 
 class Paths(harness.ServiceTest):
@@ -108,6 +109,31 @@ class Connections(harness.ServiceTest):
             for byte in b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n":
                 connection.sendall(bytes([byte]))
             self.assertTrue(connection.recv(100).startswith(b"HTTP/1.1 200"))
+
+    def test_a_head_that_drips_is_given_up_at_its_deadline(self):
+        """Each byte must not win new time."""
+        with socket.create_connection(("127.0.0.1", self.service.port), 30) as connection:
+            connection.settimeout(0.5)
+            connection.sendall(b"GET /health HTTP/1.1\r\nX: ")
+            received, end = b"", time.monotonic() + 25
+            while not received and time.monotonic() < end:
+                try:
+                    received = connection.recv(1000)
+                except TimeoutError:
+                    connection.sendall(b"a")
+            self.assertTrue(received.startswith(b"HTTP/1.1 408"), received)
+
+    def test_more_connections_than_allowed_are_told(self):
+        with harness.Service("--max-model-len", "256", "--max-connections", "4") as service:
+            client = Client(service.port)
+            held = [client.connect() for _ in range(4)]
+            for connection in held:
+                connection.request("GET", "/health")
+                connection.getresponse().read()
+            self.assertEqual(client.get("/health").status, 503)
+            for connection in held:
+                connection.close()
+            harness.wait_until(lambda: client.get("/health").status == 200, 10, "a place")
 
     def test_expect_continue_is_answered(self):
         with socket.create_connection(("127.0.0.1", self.service.port), 10) as connection:

@@ -9,7 +9,7 @@ import unittest
 
 import harness
 from client import Answer, Client
-from harness import ROPEWAY, Service, children_of, is_alive, shm_segments
+from harness import ROPEWAY, Service, children_of, is_alive, shm_segments, wait_until
 from tiny import LONG_MODEL
 
 PROGRAMS = ("ropeway", "ropeway-frontend", "ropeway-scheduler", "ropeway-worker")
@@ -217,6 +217,14 @@ class Options(unittest.TestCase):
                     self.assertEqual(client.get("/v1/models").json["data"][0]["id"], wanted)
                     self.assertIn("200", client.complete("a", max_tokens=999)
                                   .error["message"])
+
+    def test_steps_and_their_parts_are_logged_at_debug(self):
+        with Service("--max-model-len", "256", "--log-level", "debug") as service:
+            Client(service.port).complete("abc", max_tokens=5, ignore_eos=True)
+            steps = wait_until(lambda: [line for line in service.lines if "step " in line
+                                        and "matmul_us=" in line][:5], 10, "steps")
+            for part in ("rows=", "run_us=", "attention_us=", "sample_us="):
+                self.assertIn(part, steps[0])
 
     def test_an_api_key_is_asked_for(self):
         with Service("--max-model-len", "256",

@@ -1,5 +1,6 @@
 """The nng door: the same fields as over HTTP, and the same answers."""
 
+import socket
 import subprocess
 import sys
 import threading
@@ -108,6 +109,16 @@ class Door(harness.ServiceTest):
         for thread in threads:
             thread.join(60)
         self.assertEqual(got, wanted)
+
+    def test_a_door_over_tcp_by_option(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            url = "tcp://127.0.0.1:%d" % probe.getsockname()[1]
+        with harness.Service("--max-model-len", "256", "--nng-listen", url):
+            with nng_client.Client(url) as client:
+                text = client.completion("abc", max_tokens=4,
+                                         temperature=0)["choices"][0]["text"]
+        self.assertEqual(text, self.client.completion("abc", max_tokens=4, temperature=0))
 
     def test_contexts_of_one_socket_do_not_cross(self):
         with pynng.Req0(dial=self.url, recv_timeout=30000) as requester:

@@ -6,6 +6,7 @@ from harness import BUILD
 
 # The same weights with a longer context: a generation that lasts long enough to be
 # interrupted in its middle.
+SPM_MODEL = os.path.join(BUILD, "tiny-spm.gguf")  # another tokenizer, tied embeddings
 LONG_MODEL = os.path.join(BUILD, "tiny-long.gguf")
 LONG_CONTEXT = 4096
 
