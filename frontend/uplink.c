@@ -278,8 +278,10 @@ void uplink_on_closed(uv_handle_t *handle)
     struct uplink *uplink = handle->data;
     if (--uplink->handles_open > 0)
         return;
-    while (uplink->calls)
-        remove_call(uplink, uplink->calls);
+    for (struct uplink_call *call = uplink->calls, *next; call; call = next) {
+        next = call->next;
+        free(call);
+    }
     buffer_fini(&uplink->out);
     buffer_fini(&uplink->arena);
     free(uplink);

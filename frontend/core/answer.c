@@ -70,14 +70,14 @@ static void write_usage(struct buffer *out, const struct generation *generation)
             cached_tokens += choice->cached_tokens_count;
         }
     }
-    buffer_append_format(out,
-                         "{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,"
-                         "\"total_tokens\":%llu,\"prompt_tokens_details\":"
-                         "{\"cached_tokens\":%llu}}",
-                         (unsigned long long)prompt_tokens,
-                         (unsigned long long)completion_tokens,
-                         (unsigned long long)(prompt_tokens + completion_tokens),
-                         (unsigned long long)cached_tokens);
+    uint64_t total_tokens = prompt_tokens + completion_tokens;
+    buffer_append_format(
+        out,
+        "{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,"
+        "\"total_tokens\":%llu,\"prompt_tokens_details\":"
+        "{\"cached_tokens\":%llu}}",
+        (unsigned long long)prompt_tokens, (unsigned long long)completion_tokens,
+        (unsigned long long)total_tokens, (unsigned long long)cached_tokens);
 }
 
 /* --- streams --------------------------------------------------------------------- */

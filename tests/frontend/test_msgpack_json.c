@@ -72,6 +72,8 @@ Test(msgpack_json, depth_is_bounded)
     char deep[10000];
     json_t *root;
     memset(deep, 0x91, sizeof deep);
-    memcpy(deep, "\x81\xA1x", 3);
+    deep[0] = (char)0x81;
+    deep[1] = (char)0xA1;
+    deep[2] = 'x';
     cr_assert_eq(read((struct span){deep, sizeof deep}, &root), STATUS_MALFORMED);
 }
