@@ -4,10 +4,17 @@
 
 #include "common/os/config.h"
 
-/* Locks <runtime dir>/serve.lock and waits a moment for a scheduler that is just dying
- * with its supervisor. *lock is a descriptor: closing it unlocks. STATUS_CONFLICT names
- * who holds it. */
-enum status instance_lock_take(const struct config *config, int *lock,
+/* Descriptors: closing one unlocks. `children` is inherited by every child, so that it is
+ * locked for as long as any of them lives. */
+struct instance_lock {
+    int serve, children;
+};
+
+/* Locks <runtime dir>/serve.lock, and waits a moment for the children of a supervisor
+ * that was killed, who are just dying with it: their sockets and segments are in use
+ * until then. STATUS_CONFLICT tells that another supervisor lives. */
+enum status instance_lock_take(const struct config *config, struct instance_lock *lock,
                                struct fault *fault);
+void instance_lock_release(struct instance_lock *lock);
 
 #endif

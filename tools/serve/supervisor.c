@@ -288,7 +288,7 @@ int supervise(const struct config *config)
             [SCHEDULER] = {.name = "ropeway-scheduler", .program = CONFIG_SCHEDULER}}};
     struct fault fault;
     sigset_t set;
-    int lock;
+    struct instance_lock lock;
     if (instance_lock_take(config, &lock, &fault) != STATUS_OK) {
         log_error("%s", fault.sentence);
         return EXIT_FAILURE;
@@ -302,6 +302,6 @@ int supervise(const struct config *config)
     }
     leftovers_remove(config);
     close(supervisor.signals);
-    close(lock);
+    instance_lock_release(&lock);
     return supervisor.exit_code;
 }
