@@ -1,5 +1,6 @@
 """Bytes below the API: smuggling, chunked coding, and what must be bounded."""
 
+import select
 import socket
 import time
 
@@ -114,6 +115,23 @@ class Bytes(harness.ServiceTest):
         sent, _ = send_until_closed(self.service.port, CHUNKED + b"0\r\n",
                                     b"X-Trailer: value\r\n" * 1000, 64 * MIB)
         self.assertLess(sent, 32 * MIB)
+
+    def test_headers_that_trickle_meet_a_total_deadline(self):
+        """A byte each half second extends nothing; others are served all the while."""
+        begin = time.monotonic()
+        slow = [socket.create_connection(("127.0.0.1", self.service.port), 20)
+                for _ in range(8)]
+        for connection in slow:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nX: ")
+        while not select.select(slow, [], [], 0.5)[0]:
+            self.assertEqual(self.client.get("/version").status, 200)
+            self.assertLess(time.monotonic() - begin, 15)
+            for connection in slow:
+                connection.sendall(b"a")
+        self.assertGreater(time.monotonic() - begin, 9)
+        for connection in slow:
+            self.assertTrue(connection.recv(100).startswith(b"HTTP/1.1 408"))
+            connection.close()
 
     def test_a_huge_declared_body_is_refused_before_it_comes(self):
         begin = time.monotonic()
