@@ -10,8 +10,7 @@
 #define UNSENT_BYTES_MAX  (1u << 20) /* of a stream whose client does not read */
 #define DROPPED_BYTES_MAX (16u << 20)
 #define ANSWER_BYTES_MAX  (256u << 20)
-
-static void connection_advance(struct connection *connection);
+#define TURN_REQUESTS_MAX 64 /* of one client's pipeline; then the others are served */
 
 /* --- the sink of the request under way ------------------------------------------- */
 
@@ -20,13 +19,37 @@ static struct connection *connection_of(struct sink *sink)
     return (struct connection *)((char *)sink - offsetof(struct connection, sink));
 }
 
+static struct span unparsed(const struct connection *connection)
+{
+    size_t parsed = connection->parsed_bytes;
+    return (struct span){connection->input.data + parsed,
+                         connection->input.size - parsed};
+}
+
+/* Moves what is left only when it is the smaller part, so that a long pipeline is not
+ * moved once a request. */
+static void note_parsed(struct connection *connection, size_t size)
+{
+    connection->parsed_bytes += size;
+    if (connection->parsed_bytes < connection->input.size / 2)
+        return;
+    buffer_consume(&connection->input, connection->parsed_bytes);
+    connection->parsed_bytes = 0;
+}
+
+/* The client has sent its last byte, and no request is left of what it sent. */
+static bool is_at_end(const struct connection *connection)
+{
+    return connection->ended && unparsed(connection).size == 0;
+}
+
 static void answered(struct connection *connection)
 {
     connection->answering = false;
     connection->streaming = false;
     if (connection->closing)
         return;
-    if (connection->ended || connection->server->draining)
+    if (is_at_end(connection) || connection->server->draining)
         connection->last = true;
     if (connection->last) {
         connection_after_write(connection);
@@ -39,7 +62,7 @@ static void answered(struct connection *connection)
 static struct http_response response_for(struct connection *connection, int code)
 {
     const struct http_request *request = &connection->reader.request;
-    if (connection->server->draining || connection->ended)
+    if (connection->server->draining || is_at_end(connection))
         connection->last = true;
     return (struct http_response){.code = code,
                                   .keep_alive = !connection->last,
@@ -83,6 +106,13 @@ static void sink_begin(struct sink *sink, const char *request_id)
     connection_watch(connection);
 }
 
+/* The client does not read as fast as it is answered. */
+static bool is_backed_up(const struct connection *connection)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&connection->tcp) >
+           UNSENT_BYTES_MAX;
+}
+
 static void sink_piece(struct sink *sink, struct span piece)
 {
     struct connection *connection = connection_of(sink);
@@ -91,8 +121,7 @@ static void sink_piece(struct sink *sink, struct span piece)
     http_response_chunk(&out, piece, connection->chunked);
     connection_send(connection, buffer_span(&out));
     buffer_fini(&out);
-    if (uv_stream_get_write_queue_size((uv_stream_t *)&connection->tcp) >
-        UNSENT_BYTES_MAX) {
+    if (is_backed_up(connection)) {
         log_warn("connection closed: its client does not read unsent_bytes_max=%u",
                  UNSENT_BYTES_MAX);
         connection_close(connection);
@@ -166,29 +195,47 @@ static void resume_reading(struct connection *connection)
         connection_close(connection);
 }
 
-/* Parses what has come, as far as the connection is free to answer. */
-static void connection_advance(struct connection *connection)
+/* The client has sent its last byte, and its last answer is given. */
+static void finish(struct connection *connection)
+{
+    if (connection_all_sent(connection))
+        connection_close(connection);
+    else
+        connection->last = true; /* on_written closes */
+}
+
+static bool may_parse(const struct connection *connection)
+{
+    return !connection->answering && !connection->last && !connection->closing &&
+           !is_backed_up(connection);
+}
+
+static bool is_parsable(const struct connection *connection)
+{
+    return may_parse(connection) && unparsed(connection).size > 0;
+}
+
+/* Parses what has come, as far as the connection is free to answer and its turn lasts. */
+void connection_advance(struct connection *connection)
 {
     if (connection->advancing)
         return; /* An answer given at once: the loop below goes on. */
     connection->advancing = true;
-    while (!connection->answering && !connection->last && !connection->closing &&
-           connection->input.size > 0) {
+    for (uint32_t turn = 0; turn < TURN_REQUESTS_MAX && is_parsable(connection); turn++) {
         size_t used = 0;
         enum http_event event =
-            http_reader_feed(&connection->reader, buffer_span(&connection->input), &used);
-        buffer_consume(&connection->input, used);
+            http_reader_feed(&connection->reader, unparsed(connection), &used);
+        note_parsed(connection, used);
         take_event(connection, event);
     }
     connection->advancing = false;
+    connection->yielding = is_parsable(connection);
+    if (connection->ended && may_parse(connection) && !connection->yielding)
+        finish(connection);
     if (connection->closing)
         return;
-    if (connection->ended && !connection->answering && !connection->last)
-        connection_close(connection);
-    else {
-        resume_reading(connection);
-        connection_watch(connection);
-    }
+    resume_reading(connection);
+    connection_watch(connection);
 }
 
 static void on_allocate(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
@@ -219,15 +266,12 @@ static void on_end(struct connection *connection)
     connection->reading = false;
     uv_read_stop((uv_stream_t *)&connection->tcp);
     bool may_probe = connection->reader.request.chunked_allowed;
-    if (connection->linger ||
-        (connection->answering ? !connection->sink.answers_after_eof && !may_probe
-                               : connection_all_sent(connection))) {
+    bool may_answer = connection->sink.answers_after_eof || may_probe;
+    if (connection->linger || (connection->answering && !may_answer))
         connection_close(connection);
-        return;
-    }
-    if (!connection->answering)
-        connection->last = true; /* on_written closes */
-    else if (!connection->sink.answers_after_eof)
+    else if (may_parse(connection) && !connection->yielding)
+        finish(connection);
+    else if (connection->answering && !connection->sink.answers_after_eof)
         probe(connection);
     connection_watch(connection);
 }

@@ -10,6 +10,7 @@
 /* What the one timer of a connection runs for. */
 enum wait {
     WAIT_NOTHING,
+    WAIT_TURN, /* of the event loop: the others are served meanwhile */
     WAIT_IDLE,
     WAIT_HEADERS,
     WAIT_BODY,
@@ -25,12 +26,15 @@ struct connection {
     struct server *server;
     struct connection *previous, *next;
     struct http_reader reader;
-    struct buffer input; /* bytes not parsed yet */
-    struct sink sink;    /* of the request that is being answered */
+    struct buffer input; /* parsed_bytes, then those not parsed yet */
+    size_t parsed_bytes;
+    struct sink sink; /* of the request that is being answered */
     enum wait waiting;
     uint32_t handles_open;
+    size_t unsent_bytes;  /* when the wait for the peer to take them began */
     size_t dropped_bytes; /* read after the last request */
     bool advancing;       /* connection_advance is on the stack */
+    bool yielding;        /* more can be parsed, in the next turn of the loop */
     bool answering;       /* a request waits for its answer, or for the rest of it */
     bool streaming;       /* the answer has begun and comes in pieces */
     bool chunked;         /* these are chunks */
@@ -41,7 +45,10 @@ struct connection {
     bool closing; /* the handles are being closed */
 };
 
-/* connection.c: answers what could not be read as a request, and closes. */
+/* connection.c: parses and answers what has come, as far as the client takes answers. */
+void connection_advance(struct connection *connection);
+
+/* Answers what could not be read as a request, and closes. */
 void connection_refuse(struct connection *connection, const struct fault *fault);
 
 /* Closes at once; a request under way learns that its client is gone. */

@@ -14,8 +14,13 @@
 #define PEER_CHECK_MS 50   /* well within a second, and cheap for the few that need it */
 
 static const uint64_t wait_ms[WAITS] = {
-    [WAIT_IDLE] = IDLE_MS,   [WAIT_HEADERS] = HEADERS_MS, [WAIT_BODY] = BODY_MS,
-    [WAIT_WRITE] = WRITE_MS, [WAIT_LINGER] = LINGER_MS,   [WAIT_PEER] = PEER_CHECK_MS,
+    [WAIT_TURN] = 0,
+    [WAIT_IDLE] = IDLE_MS,
+    [WAIT_HEADERS] = HEADERS_MS,
+    [WAIT_BODY] = BODY_MS,
+    [WAIT_WRITE] = WRITE_MS,
+    [WAIT_LINGER] = LINGER_MS,
+    [WAIT_PEER] = PEER_CHECK_MS,
 };
 
 struct write {
@@ -99,6 +104,11 @@ static void begin_linger(struct connection *connection)
 
 /* --- deadlines ------------------------------------------------------------------- */
 
+static size_t unsent_bytes(const struct connection *connection)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&connection->tcp);
+}
+
 static enum wait waits_for(const struct connection *connection)
 {
     static const enum wait of_phase[] = {
@@ -109,7 +119,9 @@ static enum wait waits_for(const struct connection *connection)
     };
     if (connection->linger)
         return WAIT_LINGER;
-    if (uv_stream_get_write_queue_size((const uv_stream_t *)&connection->tcp) > 0)
+    if (connection->yielding)
+        return WAIT_TURN;
+    if (unsent_bytes(connection) > 0)
         return WAIT_WRITE;
     if (connection->answering)
         return connection->reading ? WAIT_NOTHING : WAIT_PEER;
@@ -126,14 +138,23 @@ static bool peer_is_gone(const struct connection *connection)
     return poll(&ask, 1, 0) > 0;
 }
 
+/* A large answer may take its reader long; only one that takes nothing is given up. */
+static bool took_some(const struct connection *connection)
+{
+    return unsent_bytes(connection) < connection->unsent_bytes;
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
     struct connection *connection = timer->data;
     enum wait waited = connection->waiting;
     struct fault fault;
     connection->waiting = WAIT_NOTHING;
-    if (waited == WAIT_PEER && !peer_is_gone(connection)) {
+    if (waited == WAIT_PEER ? !peer_is_gone(connection)
+                            : waited == WAIT_WRITE && took_some(connection)) {
         connection_watch(connection);
+    } else if (waited == WAIT_TURN) {
+        connection_advance(connection);
     } else if (waited == WAIT_HEADERS || waited == WAIT_BODY) {
         fault_set(&fault, STATUS_TIMEOUT, NULL, "The request did not arrive in time.");
         connection_refuse(connection, &fault);
@@ -149,6 +170,7 @@ void connection_watch(struct connection *connection)
     if (connection->closing || wanted == connection->waiting)
         return;
     connection->waiting = wanted;
+    connection->unsent_bytes = unsent_bytes(connection);
     if (wanted == WAIT_NOTHING)
         uv_timer_stop(&connection->timer);
     else
@@ -159,7 +181,7 @@ void connection_watch(struct connection *connection)
 
 bool connection_all_sent(const struct connection *connection)
 {
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&connection->tcp) == 0;
+    return unsent_bytes(connection) == 0;
 }
 
 void connection_after_write(struct connection *connection)
@@ -185,6 +207,7 @@ static void on_written(uv_write_t *request, int error)
     connection->waiting = WAIT_NOTHING;
     uv_timer_stop(&connection->timer);
     connection_after_write(connection);
+    connection_advance(connection); /* it may have waited for room */
 }
 
 static void queue_write(struct connection *connection, struct span bytes)

@@ -2,6 +2,7 @@
 
 import select
 import socket
+import threading
 import time
 
 import harness
@@ -175,6 +176,57 @@ class Bytes(harness.ServiceTest):
         for _ in range(300):
             raw(self.service.port, data, 20)
         self.assertLess(memory_bytes(pid) - before, 4 * MIB)
+
+    def test_a_pipeline_whose_answers_are_not_read_waits(self):
+        """The kernel's buffers and ours fill; then the client must wait for itself."""
+        pid = self.service.pid_of("frontend")
+        before = memory_bytes(pid)
+        with socket.create_connection(("127.0.0.1", self.service.port), 20) as connection:
+            connection.settimeout(1)
+            sent = 0
+            with self.assertRaises(TimeoutError):
+                while sent < 64 * MIB:
+                    sent += connection.send(SMUGGLED * 1000)
+            self.assertLess(memory_bytes(pid) - before, 16 * MIB)
+
+    def test_a_half_closed_pipeline_gets_all_its_answers(self):
+        """The first takes a while, so that the others wait behind it."""
+        body = b'{"prompt":"a","max_tokens":100,"ignore_eos":true}'
+        first = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        for count in (1, 10, 20000):
+            with socket.create_connection(("127.0.0.1", self.service.port),
+                                          20) as connection:
+                connection.sendall(first + SMUGGLED * count)
+                connection.shutdown(socket.SHUT_WR)
+                received = b"".join(iter(lambda: connection.recv(65536), b""))
+            self.assertEqual(received.count(b"HTTP/1.1 200"), count + 1)
+
+    def test_a_long_pipeline_lets_others_in(self):
+        """100000 requests wait in our memory behind one that takes a while."""
+        body = b'{"prompt":"a","max_tokens":100,"n":20,"ignore_eos":true}'
+        first = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        received = bytearray()
+
+        def read(connection):
+            while piece := connection.recv(MIB):
+                received.extend(piece)
+
+        with socket.create_connection(("127.0.0.1", self.service.port), 60) as connection:
+            reader = threading.Thread(target=read, args=(connection,))
+            reader.start()
+            sender = threading.Thread(target=connection.sendall,
+                                      args=(first + SMUGGLED * 100000,))
+            sender.start()
+            worst = 0
+            while sender.is_alive() or not received:
+                begin = time.monotonic()
+                self.assertEqual(self.client.get("/health").status, 200)
+                worst = max(worst, time.monotonic() - begin)
+            sender.join()
+            connection.shutdown(socket.SHUT_WR)
+            reader.join()
+        self.assertEqual(received.count(b"HTTP/1.1 200"), 100001)
+        self.assertLess(worst, 1)
 
 
 if __name__ == "__main__":
