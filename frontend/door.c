@@ -12,7 +12,10 @@
 #include "frontend/server.h"
 #include <stdlib.h>
 
-#define ANSWER_BYTES_MAX (64u << 20)
+#define BODY_BYTES_MAX (64u << 20) /* a message as JSON, which is longer */
+#define ANSWER_BYTES_MAX                                                                 \
+    (16u << 20) /* as JSON: the loop stands still while it is turned */
+#define REPLY_BYTES_MAX (2 * ANSWER_BYTES_MAX) /* an integer takes 9 bytes here */
 
 struct door_call {
     struct sink sink;
@@ -30,16 +33,42 @@ struct door {
 
 /* --- answers --------------------------------------------------------------------- */
 
+/* False when the answer is too large to be turned into msgpack. */
+static bool encode(struct buffer *out, struct span json)
+{
+    json_t *value = json.size > ANSWER_BYTES_MAX
+                        ? NULL
+                        : json_loadb(json.data, json.size, JSON_ALLOW_NUL, NULL);
+    if (value)
+        msgpack_json_write(out, value);
+    else
+        log_warn("an answer of the door is too large bytes=%zu", json.size);
+    bool encoded = value && !out->failed;
+    json_decref(value);
+    return encoded;
+}
+
+static void encode_refusal(struct buffer *out)
+{
+    struct fault fault;
+    struct buffer json;
+    fault_set(&fault, STATUS_TOO_LARGE, NULL,
+              "The answer is too large for this door; ask for less, or over HTTP.");
+    buffer_init(&json, OPENAI_ERROR_BYTES_MAX);
+    openai_error_write(&json, &fault);
+    encode(out, buffer_span(&json));
+    buffer_fini(&json);
+}
+
 static void reply_json(struct door_call *call, struct span json)
 {
     struct buffer out;
-    json_t *value = json_loadb(json.data, json.size, JSON_ALLOW_NUL, NULL);
-    buffer_init(&out, ANSWER_BYTES_MAX);
-    if (value)
-        msgpack_json_write(&out, value);
-    else
-        log_error("an answer of the door is no JSON bytes=%zu", json.size);
-    json_decref(value);
+    buffer_init(&out, REPLY_BYTES_MAX);
+    if (!encode(&out, json)) {
+        buffer_fini(&out);
+        buffer_init(&out, REPLY_BYTES_MAX);
+        encode_refusal(&out);
+    }
     call->busy = false;
     if (call->door->link)
         link_server_reply(call->door->link, call->context, buffer_span(&out));
@@ -81,7 +110,7 @@ static void generate(struct server *server, json_t *root, struct sink *sink,
     struct buffer body;
     struct job_input input = {.kind = kind, .body = &body, .never_streams = true};
     char *text = json_dumps(root, JSON_COMPACT);
-    buffer_init(&body, ANSWER_BYTES_MAX);
+    buffer_init(&body, BODY_BYTES_MAX);
     if (text)
         buffer_append_text(&body, text);
     free(text);

@@ -6,8 +6,8 @@
  *           owner's thread.
  * Rules:    one context for each outstanding request, never mixed with the socket's
  *           pollable descriptor; nng's own re-sending is off; messages over the bound are
- *           refused by nng (RECVMAXSZ) and before sending. Never fork after opening one:
- *           exec children first, or posix_spawn.
+ *           refused by nng (RECVMAXSZ), and a client refuses to send them. Never fork
+ *           after opening one: exec children first, or posix_spawn.
  */
 #ifndef ROPEWAY_COMMON_OS_LINK_H
 #define ROPEWAY_COMMON_OS_LINK_H
@@ -28,7 +28,7 @@ struct link_request {
 };
 
 enum status link_server_open(struct link_server **server, const char *url,
-                             uint32_t contexts_count, size_t message_bytes_max,
+                             uint32_t contexts_count, size_t request_bytes_max,
                              link_wake *wake, void *wake_data, struct fault *fault);
 /* Listens on one more url. */
 enum status link_server_listen(struct link_server *server, const char *url,
@@ -38,7 +38,8 @@ void link_server_close(struct link_server *server);
 
 /* The next request of the inbox, or false. */
 bool link_server_next(struct link_server *server, struct link_request *request);
-/* Sends and frees the context for the next request. */
+/* Sends and frees the context for the next request. How large a reply may be, its
+ * receiver knows: the caller keeps to it. */
 void link_server_reply(struct link_server *server, uint32_t context, struct span bytes);
 
 /* --- the asking side ---------------------------------------------------------------- */

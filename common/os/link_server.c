@@ -21,7 +21,6 @@ struct server_context {
 
 struct link_server {
     nng_socket socket;
-    size_t message_bytes_max;
     struct link_inbox inbox;
     uint32_t contexts_count;
     struct server_context contexts[];
@@ -79,7 +78,7 @@ static int open_contexts(struct link_server *server, uint32_t count)
 }
 
 enum status link_server_open(struct link_server **out, const char *url,
-                             uint32_t contexts_count, size_t message_bytes_max,
+                             uint32_t contexts_count, size_t request_bytes_max,
                              link_wake *wake, void *wake_data, struct fault *fault)
 {
     struct link_server *server =
@@ -88,7 +87,6 @@ enum status link_server_open(struct link_server **out, const char *url,
         free(server);
         return fault_set(fault, STATUS_INTERNAL, NULL, "out of memory for %s", url);
     }
-    server->message_bytes_max = message_bytes_max;
     int error = nng_rep0_open(&server->socket);
     if (error) {
         link_inbox_fini(&server->inbox);
@@ -96,7 +94,7 @@ enum status link_server_open(struct link_server **out, const char *url,
         return fault_set(fault, STATUS_IO, NULL, "no nng socket: %s",
                          nng_strerror(error));
     }
-    error = nng_socket_set_size(server->socket, NNG_OPT_RECVMAXSZ, message_bytes_max);
+    error = nng_socket_set_size(server->socket, NNG_OPT_RECVMAXSZ, request_bytes_max);
     if (!error)
         error = open_contexts(server, contexts_count);
     enum status status =
@@ -151,7 +149,7 @@ void link_server_reply(struct link_server *server, uint32_t index, struct span b
 {
     INVARIANT(index < server->contexts_count);
     struct server_context *context = &server->contexts[index];
-    INVARIANT(context->phase == WITH_OWNER && bytes.size <= server->message_bytes_max);
+    INVARIANT(context->phase == WITH_OWNER);
     nng_msg_free(context->request);
     context->request = NULL;
     nng_msg *reply;

@@ -46,10 +46,11 @@ static void write_value(struct buffer *out, float value)
 
 /* --- /v1/completions ------------------------------------------------------------- */
 
-/* A token of half a character is named by its bytes, so that maps keep its key apart. */
+/* A token of half a character is named by its bytes, so that maps keep its key apart; and
+ * one with a zero byte, which many readers of JSON refuse in a key. */
 static void write_legacy_token(struct buffer *out, struct span text)
 {
-    if (utf8_valid(text)) {
+    if (utf8_valid(text) && !memchr(text.data, '\0', text.size)) {
         json_text_string(out, text);
         return;
     }

@@ -92,6 +92,35 @@ class Door(harness.ServiceTest):
                 self.assertIn("error", msgpack.unpackb(client.socket.recv()), data)
             self.assertEqual(client.models()["object"], "list")
 
+    def test_a_large_answer_comes_whole(self):
+        """Larger than the largest request: about 8 MB as JSON."""
+        fields = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 200,
+                  "n": 128, "seed": 1, "logprobs": True, "top_logprobs": 5,
+                  "ignore_eos": True}
+        with nng_client.Client(self.url) as client:
+            answer = client.ask("chat", **fields)
+        for choice in answer["choices"]:
+            self.assertEqual(len(choice["logprobs"]["content"]), 200)
+        self.assertEqual(len(answer["choices"]), 128)
+
+    def test_an_answer_too_large_for_the_door_is_refused(self):
+        pid = self.service.pid_of("frontend")
+        fields = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 200,
+                  "n": 128, "logprobs": True, "top_logprobs": 20, "ignore_eos": True}
+        with nng_client.Client(self.url) as client:
+            with self.assertRaises(nng_client.RopewayError) as caught:
+                client.ask("chat", **fields)
+            self.assertEqual(caught.exception.error["code"], "too_large")
+            self.assertEqual(client.models()["object"], "list")
+        self.assertEqual(self.service.pid_of("frontend"), pid)
+
+    def test_a_token_with_a_zero_byte_has_its_logprobs(self):
+        with nng_client.Client(self.url) as client:
+            answer = client.completion("abc", max_tokens=2, temperature=0, logprobs=1,
+                                       logit_bias={"3": 100})
+        self.assertEqual(answer["choices"][0]["text"], "\0\0")
+        self.assertEqual(answer["choices"][0]["logprobs"]["tokens"], ["bytes:\\x00"] * 2)
+
     def test_many_clients_each_get_their_own_answer(self):
         prompts = [f"question {number}" for number in range(24)]
         wanted = [self.client.completion(prompt, max_tokens=6, temperature=0)
