@@ -110,7 +110,7 @@ struct worker_slot {
     uint64_t start_ticks;
     _Atomic uint32_t bell; /* futex: the scheduler adds 1 for each step posted */
     uint32_t threads_count;
-    char kernels[32];    /* what computes there, for people */
+    char kernels[64];    /* what computes there, for people */
     uint64_t padding[8]; /* a bell shares its cache line with no other slot's */
 };
 

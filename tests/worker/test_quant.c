@@ -92,3 +92,11 @@ Test(quant, nothing_past_the_last_value_is_written)
         free(out);
     }
 }
+
+Test(quant, the_widest_variant_that_agrees_with_portable_is_chosen)
+{
+    const struct quant_variant *const *last = quant_variants();
+    while (last[1])
+        last++;
+    cr_assert_str_eq(quant_choose(), (*last)->name);
+}

@@ -5,13 +5,18 @@
  *            and one difference or sum in the order that the format's file states, never
  *            fused (-ffp-contract=off); so every variant gives the same bits, and they
  *            are those of the Python package gguf.
- * Variants:  the same sources compiled once for each instruction set. The processor
- *            decides which one quant_dequantize uses.
+ * Variants:  the same sources compiled once for each instruction set. The processor and
+ *            a comparison with portable decide which one quant_dequantize uses.
  */
 #ifndef ROPEWAY_WORKER_MATH_QUANT_H
 #define ROPEWAY_WORKER_MATH_QUANT_H
 
 #include <stdint.h>
+
+/* Chooses the widest variant that gives portable's bits on this machine, for every format,
+ * and returns its name. Until then, and where others differ, portable is used. Called once,
+ * before any thread calls quant_dequantize. */
+const char *quant_choose(void);
 
 /* Widens elements_count values, a multiple of the format's block, from blocks (any
  * alignment) to out. gguf_type is one of common/gguf/gguf_type.h's table. */

@@ -3,6 +3,7 @@
 #include "common/os/clock.h"
 #include "common/os/log.h"
 #include "worker/math/float_environment.h"
+#include "worker/math/quant.h"
 #include "worker/model/attention.h"
 #include "worker/model/forward.h"
 #include "worker/model/sampler.h"
@@ -18,6 +19,7 @@ struct engine {
     struct forward forward;
     struct batch batch;
     struct sampler *samplers[TEAM_THREADS_MAX]; /* one a thread */
+    const char *quant_name;
     char kernels[KERNELS_BYTES];
 
     /* The step in hand. */
@@ -86,7 +88,8 @@ static enum status open_parts(struct engine *engine, struct fault *fault)
 static void test_slots(struct engine *engine)
 {
     uint32_t failed_count = model_prepare(&engine->model, engine->forward.matmul);
-    snprintf(engine->kernels, sizeof engine->kernels, "general (%s)", matmul_library());
+    snprintf(engine->kernels, sizeof engine->kernels, "general (%s, %s)",
+             engine->quant_name, matmul_library());
     if (failed_count > 0)
         log_warn("matrix shapes whose rows depend on their slot in a tile use the slower "
                  "fixed-order kernel matrices=%u library=\"%s\"",
@@ -107,6 +110,7 @@ enum status engine_open(struct engine **out, const struct engine_options *option
         return fault_set(fault, STATUS_NO_SPACE, NULL, "no memory for an engine");
     float_environment_set();
     engine->options = *options;
+    engine->quant_name = quant_choose();
     enum status status = model_open(&engine->model, options->model_path, fault);
     if (status == STATUS_OK)
         status = open_parts(engine, fault);

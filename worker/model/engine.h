@@ -29,7 +29,7 @@ void engine_close(struct engine *engine);
 
 const struct model_shape *engine_shape(const struct engine *engine);
 const char *
-engine_kernels(const struct engine *engine); /* "general (OpenBLAS Haswell)" */
+engine_kernels(const struct engine *engine); /* "general (avx2, OpenBLAS Haswell)" */
 
 /* Runs the step: writes KV rows into kv (geometry of control->header) and the step's
  * result arrays and times, but not its done word. previous are the results that
