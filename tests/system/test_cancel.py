@@ -13,10 +13,10 @@ RETURNS_S = 3  # one iteration, seen through the metrics of a busy machine
 LONG = {"max_tokens": LONG_CONTEXT - 64, "ignore_eos": True, "temperature": 0}
 
 
-def request_bytes(body):
+def request_bytes(body, path=b"/v1/completions"):
     data = json.dumps(body).encode()
-    return (b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
-            % (len(data), data))
+    return (b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+            % (path, len(data), data))
 
 
 def aborted(client):
@@ -127,12 +127,15 @@ class Unread(harness.ServiceTest):
                "--prefill-chunk", "32")
 
     def test_a_reader_that_never_reads_is_cancelled_at_a_bound(self):
-        """Its answers pile up in sockets and then here; nobody else waits for it."""
+        """Its answers, made large by logprobs, pile up in sockets and then here; nobody
+        else waits for it."""
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(("127.0.0.1", self.service.port))
-        connection.sendall(request_bytes({"prompt": "abc", "stream": True, "n": 4,
-                                          "logprobs": 5, **LONG}))
+        connection.sendall(request_bytes({
+            "messages": [{"role": "user", "content": "hi"}], "stream": True, "n": 4,
+            "logprobs": True, "top_logprobs": 20, **LONG, "max_tokens": 3000},
+            b"/v1/chat/completions"))
         wait_until(lambda: self.client.running() == 4, 10, "four running choices")
         self.assertEqual(self.client.complete("abc", max_tokens=2).status, 200)
         wait_until(lambda: aborted(self.client) == 4, 40, "four aborted choices")
