@@ -11,6 +11,7 @@
 #include "scheduler/geometry.h"
 #include "scheduler/kv_region.h"
 #include "scheduler/loop.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -29,9 +30,11 @@ static _Atomic uint32_t *stop_bell;
 
 static void on_stop(int signal_number)
 {
+    int error = errno; /* of what was interrupted */
     (void)signal_number;
     stop = 1;
     futex_ring(stop_bell);
+    errno = error;
 }
 
 static void catch_signals(struct control_header *header)
@@ -41,6 +44,13 @@ static void catch_signals(struct control_header *header)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+/* The bell goes with the segment. */
+static void ignore_signals(void)
+{
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
 }
 
 static void ring(void *bell)
@@ -132,6 +142,7 @@ static enum status run(const struct config *config, struct fault *fault)
     /* Nobody can have submitted anything to a scheduler that never served. */
     if (status != STATUS_OK)
         instance_segments_unlink(config->instance);
+    ignore_signals();
     kv_region_close(&region);
     return status;
 }

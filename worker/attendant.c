@@ -2,6 +2,7 @@
 
 #include "common/os/futex.h"
 #include "common/os/log.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,11 @@ static struct attendant *signalled;
 
 static void on_signal(int number)
 {
+    int error = errno; /* of what was interrupted */
     (void)number;
     signalled->stop = true;
     futex_ring(&signalled->bell);
+    errno = error;
 }
 
 static void ring_worker(const struct attachment *attachment)

@@ -20,9 +20,13 @@ uint32_t step_queue_next(const struct control *control, uint32_t worker,
     for (uint32_t slot = 0; slot < control->header->geometry.steps_count; slot++) {
         const struct step *step = step_at(control, slot).step;
         uint64_t number = atomic_load_explicit(&step->posted, memory_order_acquire);
-        uint64_t committed = atomic_load_explicit(&step->committed, memory_order_acquire);
-        if (number != committed && number < next_number &&
-            is_mine(step, worker, generation) && !is_done(step, number)) {
+        bool wanted = number < next_number && is_mine(step, worker, generation) &&
+                      !is_done(step, number);
+        /* Another worker's slot may be filled anew meanwhile, for us: what was read above
+         * is of step number only if that is not committed afterwards either. */
+        atomic_thread_fence(memory_order_acquire);
+        if (wanted &&
+            atomic_load_explicit(&step->committed, memory_order_relaxed) != number) {
             next = slot;
             next_number = number;
         }

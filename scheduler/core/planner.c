@@ -228,6 +228,8 @@ uint32_t scheduler_plan(struct scheduler *scheduler, uint32_t worker, uint64_t n
     if (!among_suspects)
         note_blocked(scheduler, outcome.blocked_reason, now_ns);
     struct step_view view = step_at(&scheduler->control, slot);
+    /* Whoever sees a part of the new step sees that the old one is committed, too. */
+    atomic_thread_fence(memory_order_release);
     view.step->rows_count = view.step->sequences_count = view.step->attempt = 0;
     fill(scheduler, slot, &view, scheduler->active, active_count);
     fill(scheduler, slot, &view, scheduler->candidates, outcome.admitted_count);
