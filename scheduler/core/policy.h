@@ -17,7 +17,7 @@ struct policy {
 /* NULL when there is none of that name. */
 const struct policy *policy_find(const char *name);
 
-/* All names, with ", " between them, for the sentence that refuses another. */
-const char *policy_names(void);
+/* For names_join. */
+const char *policy_name_at(size_t index);
 
 #endif

@@ -1,17 +1,21 @@
 #include "scheduler/core/scheduler_state.h"
 
 #include "common/base/invariant.h"
+#include "common/base/names.h"
 #include <stdlib.h>
+
+#define POLICY_NAMES_BYTES 256
 
 static enum status check_options(const struct control *control,
                                  const struct scheduler_options *options,
                                  struct fault *fault)
 {
     const struct geometry *geometry = &control->header->geometry;
+    char names[POLICY_NAMES_BYTES];
     if (policy_find(options->policy) == NULL)
         return fault_set(fault, STATUS_INVALID, "scheduling-policy",
                          "--scheduling-policy '%s' is none of: %s", options->policy,
-                         policy_names());
+                         names_join(policy_name_at, names, sizeof names));
     if (options->prefill_chunk == 0)
         return fault_set(fault, STATUS_INVALID, "prefill-chunk",
                          "--prefill-chunk must be at least 1");

@@ -1,4 +1,5 @@
 #include "common/base/buffer.h"
+#include "common/base/names.h"
 #include "common/base/rng.h"
 #include "common/base/status.h"
 #include <criterion/criterion.h>
@@ -55,4 +56,24 @@ Test(buffer, fails_at_its_bound_and_takes_nothing_after)
     buffer_consume(&buffer, 3);
     cr_assert(span_equal(buffer_span(&buffer), SPAN_LITERAL("ab")));
     buffer_fini(&buffer);
+}
+
+static const char *color_at(size_t index)
+{
+    static const char *const colors[] = {"red", "green", "blue"};
+    return index < 3 ? colors[index] : NULL;
+}
+
+static const char *nothing_at(size_t index)
+{
+    (void)index;
+    return NULL;
+}
+
+Test(names, are_joined_by_commas_and_cut_where_there_is_no_room)
+{
+    char text[32], narrow[8];
+    cr_assert_str_eq(names_join(color_at, text, sizeof text), "red, green, blue");
+    cr_assert_str_eq(names_join(color_at, narrow, sizeof narrow), "red, gr");
+    cr_assert_str_eq(names_join(nothing_at, text, sizeof text), "");
 }

@@ -2,7 +2,9 @@
 #include <stddef.h>
 
 /* llama is also what Mistral's and SmolLM2's files call themselves. Its files have query
- * and key rows permuted for rotation by pairs, the others have halves. */
+ * and key rows permuted for rotation by pairs, the others have halves. Gemma 3 27B, told
+ * by its 62 layers, scales scores otherwise than the smaller ones (the model's report, and
+ * its reference code). */
 static const struct architecture architectures[] = {
     {.name = "llama", .rope_style = ROPE_PAIRS, .activation = ACTIVATION_SILU},
     {.name = "qwen2", .rope_style = ROPE_HALVES, .activation = ACTIVATION_SILU},
@@ -16,7 +18,8 @@ static const struct architecture architectures[] = {
      .head_norms = true,
      .post_norms = true,
      .scaled_embedding = true,
-     .global_layer_period = 6},
+     .global_layer_period = 6,
+     .embedding_scale_layers_count = 62},
 };
 
 #define ARCHITECTURES_COUNT (sizeof architectures / sizeof architectures[0])
@@ -29,7 +32,7 @@ const struct architecture *architecture_find(struct span name)
     return NULL;
 }
 
-const char *architecture_names(void)
+const char *architecture_name_at(size_t index)
 {
-    return "llama, qwen2, qwen3, gemma3";
+    return index < ARCHITECTURES_COUNT ? architectures[index].name : NULL;
 }

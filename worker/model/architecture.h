@@ -24,12 +24,15 @@ struct architecture {
     /* 0: every layer attends to all positions. n: every n-th does, the others to
      * attention.sliding_window, with a rotation base of their own. */
     uint32_t global_layer_period;
+    /* Attention scores are divided by the root of a head's length, but in a model of so
+     * many layers by that of the embedding's share of a head. 0: in none. */
+    uint32_t embedding_scale_layers_count;
 };
 
 /* NULL for a family that we do not know. */
 const struct architecture *architecture_find(struct span name);
 
-/* "llama, qwen2, ...", for people. */
-const char *architecture_names(void);
+/* For names_join. */
+const char *architecture_name_at(size_t index);
 
 #endif

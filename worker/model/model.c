@@ -1,18 +1,16 @@
 #include "worker/model/model.h"
+#include "common/base/names.h"
 #include "worker/model/model_keys.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Gemma 3 27B, told by its layers, scales scores by the embedding's share of a head; all
- * others by the head's length (the model's report, and its reference code). */
-#define GEMMA3_27B_LAYERS 62
+#define ARCHITECTURE_NAMES_BYTES 256
 
 static float attention_scale(const struct model *model)
 {
     const struct model_shape *shape = &model->shape;
     float length = (float)shape->key_length;
-    if (strcmp(model->architecture->name, "gemma3") == 0 &&
-        shape->layers_count == GEMMA3_27B_LAYERS)
+    if (shape->layers_count == model->architecture->embedding_scale_layers_count)
         length = (float)shape->embedding_length / (float)shape->heads_count;
     return 1.0f / __builtin_sqrtf(length);
 }
@@ -71,6 +69,7 @@ static enum status read_numbers(struct model *model, struct fault *fault)
 static enum status read_architecture(struct model *model, struct fault *fault)
 {
     struct span name;
+    char names[ARCHITECTURE_NAMES_BYTES];
     enum status status =
         gguf_get_string(model->gguf, "general.architecture", &name, fault);
     if (status != STATUS_OK)
@@ -81,7 +80,7 @@ static enum status read_architecture(struct model *model, struct fault *fault)
                          "%s is of architecture \"%.*s\", which is not supported; "
                          "supported are: %s",
                          gguf_path(model->gguf), (int)name.size, name.data,
-                         architecture_names());
+                         names_join(architecture_name_at, names, sizeof names));
     return STATUS_OK;
 }
 
