@@ -2,14 +2,13 @@
  * status that the door's callers ask for. Each asks the scheduler anew. */
 #include "frontend/endpoints.h"
 
+#include "common/base/time_units.h"
 #include "frontend/core/json_text.h"
 #include "frontend/server.h"
 #include "frontend/uplink.h"
 #include <stdlib.h>
 
 #define PAGE_BYTES_MAX 262144
-
-#define NS_PER_S UINT64_C(1000000000)
 
 /* One question, until it is answered or its asker has left. */
 struct question {

@@ -1,11 +1,11 @@
 /* job_answer.c - a job's words to its sink: whole or as a stream, and what is measured.
  */
+#include "common/base/time_units.h"
 #include "frontend/core/answer.h"
 #include "frontend/job_internal.h"
 #include "frontend/server.h"
 
 #define ANSWER_BYTES_MAX (256u << 20)
-#define NS_PER_S         1e9
 
 void job_answer_begin(struct job *job)
 {

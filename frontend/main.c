@@ -5,6 +5,8 @@
  * One loop turn: connections parse requests, jobs submit them through the uplink, the
  * poll's events come back and are written out; nothing waits.
  */
+#include "common/base/exit_codes.h"
+#include "common/base/time_units.h"
 #include "common/os/clock.h"
 #include "common/os/log.h"
 #include "frontend/connection.h"
@@ -21,13 +23,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define EXIT_OPTIONS 2
-#define PORT_FILE    "frontend.port"
+#define PORT_FILE "frontend.port"
 
 /* How long the scheduler has to take the last cancels in. */
 #define FLUSH_MS 2000
-
-#define MS_PER_S UINT64_C(1000)
 
 /* SERVING, then one signal: DRAINING until all is answered or the time is over; then
  * FLUSHING until the scheduler has the last cancels; then CLOSED, and the loop runs out.

@@ -4,8 +4,6 @@
 #include "scheduler/core/request.h"
 #include <stdlib.h>
 
-#define NS_PER_MS UINT64_C(1000000)
-
 /* What an event takes in a reply beside its tokens and logprobs, generously: id,
  * sentence, numbers and their names. */
 #define EVENT_BYTES 1024u

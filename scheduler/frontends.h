@@ -13,10 +13,11 @@
 #ifndef ROPEWAY_SCHEDULER_FRONTENDS_H
 #define ROPEWAY_SCHEDULER_FRONTENDS_H
 
+#include "common/base/time_units.h"
 #include "scheduler/core/scheduler.h"
 
 #define FRONTENDS_MAX           64
-#define FRONTEND_SILENCE_NS_MAX UINT64_C(60000000000)
+#define FRONTEND_SILENCE_NS_MAX (60 * NS_PER_S)
 #define POLL_HOLD_MS_MAX        30000
 #define HELD_NONE               UINT32_MAX
 

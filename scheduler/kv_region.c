@@ -1,5 +1,6 @@
 #include "scheduler/kv_region.h"
 
+#include "common/base/time_units.h"
 #include "common/os/clock.h"
 #include "common/os/log.h"
 #include "common/os/process.h"
@@ -16,8 +17,8 @@
 
 /* A worker lets go of a dead scheduler's segments within a look and a step; until then
  * their memory is in use though their names are gone. */
-#define RECLAIM_WAIT_NS  10000000000ull
-#define RECLAIM_PAUSE_NS 50000000l
+#define RECLAIM_WAIT_NS  (10 * NS_PER_S)
+#define RECLAIM_PAUSE_NS (50 * NS_PER_MS)
 
 #define URL_SCHEME "ipc://"
 #define URL_SUFFIX ".ipc"

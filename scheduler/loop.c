@@ -1,10 +1,11 @@
 #include "scheduler/loop.h"
 
+#include "common/base/time_units.h"
 #include "common/os/clock.h"
 #include "common/os/futex.h"
 
 /* How soon a death is noticed, and how late a time-out may be. */
-#define TIDY_INTERVAL_NS UINT64_C(100000000)
+#define TIDY_INTERVAL_NS (100 * NS_PER_MS)
 
 static void tidy(struct service *service, uint64_t now_ns)
 {

@@ -3,6 +3,8 @@
  * another one still serves the instance; with 0 on SIGTERM, leaving the segments, and all
  * requests in them, to a successor.
  */
+#include "common/base/exit_codes.h"
+#include "common/base/time_units.h"
 #include "common/gguf/model_shape.h"
 #include "common/os/clock.h"
 #include "common/os/config.h"
@@ -16,13 +18,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define EXIT_OPTIONS 2
-
 /* Contexts: one held poll for each frontend, and as many short requests at once. */
 #define CONTEXTS_COUNT 256
 
-#define DONE_KEPT_NS UINT64_C(60000000000)
-#define NS_PER_S     UINT64_C(1000000000)
+#define DONE_KEPT_NS (60 * NS_PER_S)
 
 /* The signal handler's: what to set and whom to wake. */
 static volatile sig_atomic_t stop;

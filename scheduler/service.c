@@ -1,11 +1,10 @@
 #include "scheduler/service.h"
 
 #include "common/base/invariant.h"
+#include "common/base/time_units.h"
 #include "common/os/log.h"
 #include "scheduler/core/request.h"
 #include <sys/random.h>
-
-#define NS_PER_MS UINT64_C(1000000)
 
 void service_init(struct service *service, const struct control *control,
                   struct scheduler *scheduler, struct frontends *frontends,

@@ -1,5 +1,6 @@
 #include "scheduler/workers.h"
 
+#include "common/base/time_units.h"
 #include "common/os/futex.h"
 #include "common/os/log.h"
 #include "common/os/process.h"
@@ -8,8 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define NS_PER_US UINT64_C(1000)
-#define NO_PIDFD  (-1)
+#define NO_PIDFD (-1)
 
 struct workers {
     const struct control *control;

@@ -1,5 +1,7 @@
 #include "tools/bench.h"
 
+#include "common/base/exit_codes.h"
+#include "common/base/time_units.h"
 #include "tools/bench/report.h"
 #include "tools/bench/user.h"
 #include <netdb.h>
@@ -9,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXIT_OPTIONS     2
-#define NS_PER_S         1e9
 #define PROGRESS_MS      100
 #define PROGRESS_COLUMNS 30
 

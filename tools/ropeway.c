@@ -1,12 +1,11 @@
 /* ropeway.c - the command: `ropeway SUBCOMMAND ...`, one table row each. */
+#include "common/base/exit_codes.h"
 #include "tools/bench.h"
 #include "tools/perplexity.h"
 #include "tools/serve.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EXIT_OPTIONS 2
 
 struct subcommand {
     const char *name;

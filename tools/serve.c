@@ -1,13 +1,12 @@
 #include "tools/serve.h"
 
+#include "common/base/exit_codes.h"
 #include "common/os/config.h"
 #include "common/os/log.h"
 #include "tools/serve/preflight.h"
 #include "tools/serve/supervisor.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-#define EXIT_OPTIONS 2
 
 int serve_main(int argc, char **argv)
 {

@@ -1,5 +1,6 @@
 #include "worker/attendant.h"
 
+#include "common/base/time_units.h"
 #include "common/os/futex.h"
 #include "common/os/log.h"
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 /* A scheduler's death is seen soon, so that its successor has its worker soon; whether a
  * living one still knows us is asked less often. */
-#define LOOK_PERIOD_NS 200000000ull
+#define LOOK_PERIOD_NS (200 * NS_PER_MS)
 #define LOOKS_PER_BEAT 5
 
 static struct attendant *signalled;

@@ -1,10 +1,9 @@
 #include "worker/loop.h"
 
+#include "common/base/time_units.h"
 #include "common/os/futex.h"
 #include "common/os/log.h"
 #include "worker/step_queue.h"
-
-#define NS_PER_US 1000
 
 static void log_step(const struct step *step)
 {

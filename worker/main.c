@@ -1,5 +1,7 @@
 /* main.c - ropeway-worker: loads the model once, then attaches to the scheduler and runs
  * its steps, and attaches anew when the scheduler starts again. */
+#include "common/base/exit_codes.h"
+#include "common/base/time_units.h"
 #include "common/os/config.h"
 #include "common/os/log.h"
 #include "proto/message.h"
@@ -9,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXIT_OPTIONS    2
 #define LINK_TIMEOUT_MS 2000
-#define RETRY_PAUSE_NS  100000000ull
+#define RETRY_PAUSE_NS  (100 * NS_PER_MS)
 
 static uint32_t cores_count(void)
 {

@@ -1,7 +1,7 @@
 #include "common/os/clock.h"
-#include <time.h>
 
-#define NS_PER_S 1000000000ull
+#include "common/base/time_units.h"
+#include <time.h>
 
 uint64_t clock_monotonic_ns(void)
 {

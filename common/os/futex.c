@@ -1,12 +1,12 @@
 #include "common/os/futex.h"
+
+#include "common/base/time_units.h"
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#define NS_PER_S 1000000000ull
 
 /* The kernel looks at the word's 32 bits; none of the flags says private, since the
  * sleepers of a bell live in other processes. */

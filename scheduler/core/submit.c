@@ -1,11 +1,10 @@
 /* submit.c - takes requests in: idempotent by id, bounded, published when accepted. */
 #include "scheduler/core/scheduler_state.h"
 
+#include "common/base/time_units.h"
 #include "scheduler/core/intake.h"
 
 #define RETRY_AFTER_S_MAX 600
-#define NS_PER_S          UINT64_C(1000000000)
-#define NS_PER_MS         UINT64_C(1000000)
 
 static bool owner_equal(const struct request_record *record, struct span owner_key)
 {

@@ -1,12 +1,12 @@
 /* Every token reaches its frontend once: polls, lost replies, re-attaches. */
+#include "common/base/time_units.h"
 #include "scheduler/frontends.h"
 #include "tests/scheduler/toy.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#define HOLD_MS   1000u
-#define NS_PER_MS UINT64_C(1000000)
+#define HOLD_MS 1000u
 
 struct desk {
     struct toy toy;

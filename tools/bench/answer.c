@@ -1,9 +1,8 @@
 #include "tools/bench/answer.h"
 
+#include "common/base/time_units.h"
 #include <jansson.h>
 #include <string.h>
-
-#define NS_PER_MS 1e6
 
 static const struct {
     const char *name, *meaning;

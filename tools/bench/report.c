@@ -1,9 +1,8 @@
 #include "tools/bench/report.h"
 
+#include "common/base/time_units.h"
 #include <jansson.h>
 #include <math.h>
-
-#define NS_PER_S 1e9
 
 static const double percents[] = {50, 90, 95, 99};
 

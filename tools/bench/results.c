@@ -1,8 +1,7 @@
 #include "tools/bench/results.h"
 
+#include "common/base/time_units.h"
 #include <stdio.h>
-
-#define NS_PER_MS 1e6
 
 void results_fini(struct results *results)
 {

@@ -1,10 +1,9 @@
 #include "tools/bench/user.h"
 
+#include "common/base/time_units.h"
 #include "tools/bench/prompt.h"
 #include <stdio.h>
 #include <string.h>
-
-#define MS_PER_S 1000
 
 static void connect_anew(struct user *user);
 

@@ -1,5 +1,6 @@
 #include "tools/serve/child.h"
 
+#include "common/base/time_units.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,8 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define NS_PER_MS UINT64_C(1000000)
 
 /* A life of this length shows that the cause of the last death is gone. */
 #define GOOD_LIFE_NS (10000 * NS_PER_MS)

@@ -1,5 +1,7 @@
 #include "tools/serve/supervisor.h"
 
+#include "common/base/exit_codes.h"
+#include "common/base/time_units.h"
 #include "common/os/clock.h"
 #include "common/os/log.h"
 #include "tools/serve/child.h"
@@ -16,9 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_S  UINT64_C(1000000000)
-
 /* How often the start is looked at: a person does not notice, and it costs nothing. */
 #define START_LOOK_NS (20 * NS_PER_MS)
 
@@ -27,8 +26,7 @@
 #define STOP_BOUND_NS  (5 * NS_PER_S)
 #define HURRY_BOUND_NS (1 * NS_PER_S)
 
-#define EXIT_OPTIONS 2
-#define FOREVER      UINT64_MAX
+#define FOREVER UINT64_MAX
 
 enum phase { STARTING, SERVING, STOPPING };
 
