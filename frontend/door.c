@@ -225,7 +225,7 @@ static enum status listen_on_all(struct door *door, struct fault *fault)
 {
     char url[CONFIG_TEXT_BYTES];
     const struct config *config = door->server->config;
-    config_url(config, "frontend", url, sizeof url);
+    config_url(config, CONFIG_FRONTEND_DOOR, url, sizeof url);
     enum status status = link_server_open(&door->link, url, DOOR_CONTEXTS,
                                           config->max_body_bytes, wake, door, fault);
     if (status == STATUS_OK && config->nng_listen[0])

@@ -20,10 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <unistd.h>
-
-#define PORT_FILE "frontend.port"
 
 /* How long the scheduler has to take the last cancels in. */
 #define FLUSH_MS 2000
@@ -40,7 +37,7 @@ struct frontend {
     uv_signal_t terminate, interrupt;
     uv_timer_t deadline;
     uv_check_t turn; /* looks at the end of each loop turn whether a stage is over */
-    char port_path[CONFIG_TEXT_BYTES + sizeof PORT_FILE + 1];
+    char port_path[CONFIG_PATH_BYTES];
 };
 
 /* --- stopping -------------------------------------------------------------------- */
@@ -134,7 +131,7 @@ static enum status open_uplink(struct server *server, struct fault *fault)
     if (!server->jobs)
         return fault_set(fault, STATUS_NO_SPACE, NULL, "There is no memory to start.");
     job_table_events(server->jobs, &events);
-    config_url(server->config, "scheduler", url, sizeof url);
+    config_url(server->config, CONFIG_SCHEDULER_DOOR, url, sizeof url);
     return uplink_open(&server->uplink, server->loop, url, context_length, &events,
                        fault);
 }
@@ -143,8 +140,7 @@ static enum status open_uplink(struct server *server, struct fault *fault)
 static enum status write_port(struct frontend *frontend, uint32_t port,
                               struct fault *fault)
 {
-    snprintf(frontend->port_path, sizeof frontend->port_path, "%s/" PORT_FILE,
-             frontend->server.config->runtime_dir);
+    config_path(frontend->server.config, CONFIG_PORT_FILE, frontend->port_path);
     FILE *file = fopen(frontend->port_path, "w");
     bool written = file && fprintf(file, "%u\n", port) > 0;
     if (file && fclose(file) != 0)
@@ -184,18 +180,6 @@ static enum status start(struct frontend *frontend, const struct config *config,
     return status;
 }
 
-/* A supervised process ends with its supervisor, and did so already if that ended before
- * we asked. */
-static void follow_supervisor(void)
-{
-    const char *supervised = getenv("ROPEWAY_SUPERVISED");
-    if (!supervised || supervised[0] == '\0')
-        return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == 1)
-        _exit(EXIT_FAILURE);
-}
-
 int main(int argc, char **argv)
 {
     static struct config config;
@@ -210,7 +194,6 @@ int main(int argc, char **argv)
     if (exit_now)
         return EXIT_SUCCESS;
     log_init("ropeway-frontend", log_level_of(config.log_level));
-    follow_supervisor();
     signal(SIGPIPE, SIG_IGN);
     if (start(&frontend, &config, &fault) != STATUS_OK) {
         log_error("%s", fault.sentence);

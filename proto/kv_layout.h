@@ -54,6 +54,8 @@
 
 #define LAYOUT_MAGIC          0x3159415745504F52ull /* "ROPEWAY1" read as little-endian */
 #define LAYOUT_VERSION        1u
+#define LAYOUT_CONTROL_PART   "control" /* of the segments' names, see shm_region_name */
+#define LAYOUT_KV_PART        "kv"
 #define LAYOUT_PAGE_BYTES     4096u /* heap page, and alignment of every section */
 #define REQUEST_ID_BYTES      64    /* with the NUL */
 #define OWNER_KEY_BYTES       32    /* SHA-256 of the API key; zeros without one */

@@ -12,30 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONTROL_PART "control"
-#define BLOCKS_PART  "kv"
-
 /* A worker lets go of a dead scheduler's segments within a look and a step; until then
  * their memory is in use though their names are gone. */
 #define RECLAIM_WAIT_NS  (10 * NS_PER_S)
 #define RECLAIM_PAUSE_NS (50 * NS_PER_MS)
 
-#define URL_SCHEME "ipc://"
-#define URL_SUFFIX ".ipc"
-
-/* The scheduler's door lies in the runtime directory; its lock beside it. */
-static void lock_path(const struct config *config, char path[CONFIG_TEXT_BYTES])
-{
-    char url[CONFIG_TEXT_BYTES];
-    config_url(config, "scheduler", url, sizeof url);
-    size_t stem = strlen(url) - strlen(URL_SCHEME) - strlen(URL_SUFFIX);
-    snprintf(path, CONFIG_TEXT_BYTES, "%.*s.lock", (int)stem, url + strlen(URL_SCHEME));
-}
-
 static enum status take_lock(const struct config *config, int *lock, struct fault *fault)
 {
-    char path[CONFIG_TEXT_BYTES];
-    lock_path(config, path);
+    char path[CONFIG_PATH_BYTES];
+    config_path(config, "scheduler.lock", path);
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
         return fault_set(fault, STATUS_IO, "", "cannot open the lock file %s: %s", path,
@@ -82,7 +67,7 @@ static enum status inspect_stale(const char *instance, uint32_t *generation,
     char name[SHM_NAME_BYTES];
     struct shm_region region;
     *generation = 0;
-    shm_region_name(name, instance, CONTROL_PART);
+    shm_region_name(name, instance, LAYOUT_CONTROL_PART);
     enum status status = shm_region_open(&region, name, fault);
     if (status == STATUS_CONFLICT)
         return status;
@@ -104,9 +89,9 @@ static enum status inspect_stale(const char *instance, uint32_t *generation,
 void instance_segments_unlink(const char *instance)
 {
     char name[SHM_NAME_BYTES];
-    shm_region_name(name, instance, CONTROL_PART);
+    shm_region_name(name, instance, LAYOUT_CONTROL_PART);
     shm_region_unlink(name);
-    shm_region_name(name, instance, BLOCKS_PART);
+    shm_region_name(name, instance, LAYOUT_KV_PART);
     shm_region_unlink(name);
 }
 
@@ -143,12 +128,12 @@ static enum status make_segments(struct kv_region *region, const char *instance,
     enum status status = layout_control_bytes(geometry, &size_bytes, fault);
     if (status != STATUS_OK)
         return status;
-    shm_region_name(name, instance, BLOCKS_PART);
+    shm_region_name(name, instance, LAYOUT_KV_PART);
     status =
         shm_region_create(&region->blocks_region, name, layout_kv_bytes(geometry), fault);
     if (status != STATUS_OK)
         return status;
-    shm_region_name(name, instance, CONTROL_PART);
+    shm_region_name(name, instance, LAYOUT_CONTROL_PART);
     status = shm_region_create(&region->control_region, name, size_bytes, fault);
     if (status != STATUS_OK)
         goto drop_blocks;

@@ -57,18 +57,6 @@ static void ring(void *bell)
     futex_ring(bell);
 }
 
-static enum status read_shape(const struct config *config, struct model_shape *shape,
-                              struct fault *fault)
-{
-    struct gguf *gguf;
-    enum status status = gguf_open(&gguf, config->model, fault);
-    if (status != STATUS_OK)
-        return status;
-    status = model_shape_read(gguf, shape, fault);
-    gguf_close(gguf);
-    return status;
-}
-
 static enum status make_scheduler(const struct config *config,
                                   const struct control *control,
                                   struct scheduler **scheduler, struct fault *fault)
@@ -98,7 +86,7 @@ static enum status serve(const struct config *config, const struct control *cont
         goto destroy;
     }
     service_init(&service, control, scheduler, frontends, workers, config->prefill_chunk);
-    config_url(config, "scheduler", url, sizeof url);
+    config_url(config, CONFIG_SCHEDULER_DOOR, url, sizeof url);
     status = link_server_open(&service.server, url, CONTEXTS_COUNT, MESSAGE_BYTES_MAX,
                               ring, &control->header->scheduler_bell, fault);
     if (status != STATUS_OK)
@@ -125,7 +113,7 @@ static enum status run(const struct config *config, struct fault *fault)
     struct geometry geometry;
     struct kv_region region;
     struct scheduler *scheduler = NULL;
-    enum status status = read_shape(config, &shape, fault);
+    enum status status = model_shape_read_file(config->model, &shape, fault);
     if (status == STATUS_OK)
         status = geometry_plan(config, &shape, &geometry, fault);
     if (status == STATUS_OK)

@@ -8,7 +8,6 @@
 #include "worker/model/logprobs.h"
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,13 +217,6 @@ static bool parse_number(const char *option, const char *text, uint32_t least,
     return good;
 }
 
-static uint32_t processors_count(void)
-{
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return (uint32_t)(count < TEAM_THREADS_MAX ? count : TEAM_THREADS_MAX);
-}
-
 enum parsed { PARSED, PARSED_HELP, PARSED_WRONG };
 
 static enum parsed parse_flag(struct options *options, int flag)
@@ -258,7 +250,8 @@ static enum parsed parse_flag(struct options *options, int flag)
 static enum parsed parse_options(struct options *options, int argc, char **argv)
 {
     enum parsed parsed = PARSED;
-    *options = (struct options){.window = WINDOW_DEFAULT, .threads = processors_count()};
+    *options =
+        (struct options){.window = WINDOW_DEFAULT, .threads = team_threads_default()};
     optind = 1;
     for (int flag; (flag = getopt_long(argc, argv, "", flags, NULL)) != -1;)
         if ((parsed = parse_flag(options, flag)) != PARSED)

@@ -79,13 +79,13 @@ static enum status map_segments(struct attachment *attachment, const char *insta
                                 struct fault *fault)
 {
     char name[SHM_NAME_BYTES];
-    shm_region_name(name, instance, "control");
+    shm_region_name(name, instance, LAYOUT_CONTROL_PART);
     enum status status = shm_region_open(&attachment->control_region, name, fault);
     if (!status)
         status = layout_view(attachment->control_region.base,
                              attachment->control_region.size_bytes, &attachment->control,
                              fault);
-    shm_region_name(name, instance, "kv");
+    shm_region_name(name, instance, LAYOUT_KV_PART);
     if (!status)
         status = shm_region_open(&attachment->kv_region, name, fault);
     if (status)

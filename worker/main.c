@@ -6,7 +6,7 @@
 #include "common/os/log.h"
 #include "proto/message.h"
 #include "worker/loop.h"
-#include <sched.h>
+#include "worker/math/team.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,35 +14,24 @@
 #define LINK_TIMEOUT_MS 2000
 #define RETRY_PAUSE_NS  (100 * NS_PER_MS)
 
-static uint32_t cores_count(void)
-{
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-        return 1;
-    return (uint32_t)CPU_COUNT(&allowed);
-}
-
 /* The engine's scratch follows the context, so that is taken from the file where no
  * option says it. */
 static enum status read_options(const struct config *config,
                                 struct engine_options *options, struct fault *fault)
 {
-    struct gguf *gguf;
     struct model_shape shape;
-    enum status status = gguf_open(&gguf, config->model, fault);
+    enum status status = model_shape_read_file(config->model, &shape, fault);
     if (status)
         return status;
-    status = model_shape_read(gguf, &shape, fault);
-    gguf_close(gguf);
     *options = (struct engine_options){
         .model_path = config->model,
-        .threads_count = config->threads ? config->threads : cores_count(),
+        .threads_count = config->threads ? config->threads : team_threads_default(),
         .step_rows_max = config->max_num_batched_tokens,
         .step_sequences_max = config->max_num_seqs,
         .context_length =
             config->max_model_len ? config->max_model_len : shape.context_length,
     };
-    return status;
+    return STATUS_OK;
 }
 
 /* STATUS_OK after a signal or when the attachment was lost. */
@@ -76,7 +65,7 @@ static enum status serve(const struct config *config, struct attendant *attendan
 {
     char url[CONFIG_TEXT_BYTES];
     struct link_client *link;
-    config_url(config, "scheduler", url, sizeof url);
+    config_url(config, CONFIG_SCHEDULER_DOOR, url, sizeof url);
     enum status status = link_client_open(&link, url, 1, MESSAGE_BYTES_MAX,
                                           LINK_TIMEOUT_MS, NULL, NULL, fault);
     if (status)

@@ -158,6 +158,18 @@ enum status model_shape_read(const struct gguf *gguf, struct model_shape *shape,
     return status;
 }
 
+enum status model_shape_read_file(const char *path, struct model_shape *shape,
+                                  struct fault *fault)
+{
+    struct gguf *gguf;
+    enum status status = gguf_open(&gguf, path, fault);
+    if (status != STATUS_OK)
+        return status;
+    status = model_shape_read(gguf, shape, fault);
+    gguf_close(gguf);
+    return status;
+}
+
 uint64_t model_shape_block_bytes(const struct model_shape *shape, uint32_t block_size,
                                  uint32_t element_bytes)
 {

@@ -26,6 +26,10 @@ struct model_shape {
 enum status model_shape_read(const struct gguf *gguf, struct model_shape *shape,
                              struct fault *fault);
 
+/* The same of the file at path, which is opened for it alone. */
+enum status model_shape_read_file(const char *path, struct model_shape *shape,
+                                  struct fault *fault);
+
 /* Bytes of one KV block: layers x (K and V) x block_size tokens x kv_heads x key_length.
  */
 uint64_t model_shape_block_bytes(const struct model_shape *shape, uint32_t block_size,

@@ -254,6 +254,12 @@ void config_argv_free(char **argv)
     free(argv);
 }
 
+void config_path(const struct config *config, const char *file,
+                 char path[CONFIG_PATH_BYTES])
+{
+    snprintf(path, CONFIG_PATH_BYTES, "%s/%s", config->runtime_dir, file);
+}
+
 void config_url(const struct config *config, const char *name, char *url,
                 size_t url_bytes)
 {

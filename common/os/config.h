@@ -19,8 +19,7 @@ enum config_program {
     CONFIG_SERVE = 1,
     CONFIG_FRONTEND = 2,
     CONFIG_SCHEDULER = 4,
-    CONFIG_WORKER = 8,
-    CONFIG_PERPLEXITY = 16
+    CONFIG_WORKER = 8
 };
 
 #define CONFIG_TEXT_BYTES 512
@@ -67,6 +66,16 @@ enum status config_load(struct config *config, enum config_program program, int 
 char **config_argv(const struct config *config, enum config_program program,
                    const char *executable);
 void config_argv_free(char **argv);
+
+/* "<runtime_dir>/<file>": where an instance's processes meet. */
+#define CONFIG_PATH_BYTES (CONFIG_TEXT_BYTES + 32)
+#define CONFIG_PORT_FILE  "frontend.port"
+void config_path(const struct config *config, const char *file,
+                 char path[CONFIG_PATH_BYTES]);
+
+/* The names of config_url's sockets. */
+#define CONFIG_SCHEDULER_DOOR "scheduler"
+#define CONFIG_FRONTEND_DOOR  "frontend"
 
 /* "ipc://<runtime_dir>/<name>.ipc"; runtime_dir defaults to
  * $XDG_RUNTIME_DIR/ropeway-<instance> or /tmp/ropeway-<uid>-<instance>, made 0700. */

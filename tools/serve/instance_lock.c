@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
@@ -13,10 +12,10 @@
 #define DYING_LOOK_NS 10000000
 
 /* The descriptor of a lock file, or -1. */
-static int open_lock(const struct config *config, const char *name, int flags)
+static int open_lock(const struct config *config, const char *file, int flags)
 {
-    char path[CONFIG_TEXT_BYTES + 32];
-    snprintf(path, sizeof path, "%s/%s.lock", config->runtime_dir, name);
+    char path[CONFIG_PATH_BYTES];
+    config_path(config, file, path);
     return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | flags, 0600);
 }
 
@@ -34,7 +33,7 @@ static void wait_for_dying_children(int lock)
 enum status instance_lock_take(const struct config *config, struct instance_lock *lock,
                                struct fault *fault)
 {
-    lock->serve = open_lock(config, "serve", O_CLOEXEC);
+    lock->serve = open_lock(config, "serve.lock", O_CLOEXEC);
     if (lock->serve < 0)
         return fault_set(fault, STATUS_IO, "runtime-dir",
                          "--runtime-dir %s: cannot open serve.lock in it: %s",
@@ -46,7 +45,7 @@ enum status instance_lock_take(const struct config *config, struct instance_lock
                          "give another --instance",
                          config->instance, config->runtime_dir);
     }
-    lock->children = open_lock(config, "children", 0);
+    lock->children = open_lock(config, "children.lock", 0);
     if (lock->children < 0) {
         close(lock->serve);
         return fault_set(fault, STATUS_IO, "runtime-dir",

@@ -8,7 +8,7 @@
 void leftovers_remove(const struct config *config)
 {
     static const char scheme[] = "ipc://";
-    static const char *const doors[] = {"scheduler", "frontend"};
+    static const char *const doors[] = {CONFIG_SCHEDULER_DOOR, CONFIG_FRONTEND_DOOR};
     if (!instance_segments_reclaim(config->instance))
         return;
     for (size_t i = 0; i < sizeof doors / sizeof *doors; i++) {

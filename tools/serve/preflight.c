@@ -1,5 +1,6 @@
 #include "tools/serve/preflight.h"
 
+#include "common/os/shm_region.h"
 #include "scheduler/geometry.h"
 #include "worker/model/model.h"
 #include <inttypes.h>
@@ -7,17 +8,19 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define MIB (UINT64_C(1) << 20)
+#define MIB        (UINT64_C(1) << 20)
+#define SHM_FOLDER "/dev/shm"
 
 /* Bytes that a stale segment of this instance holds; the start takes them over. */
 static uint64_t stale_bytes(const char *instance)
 {
-    static const char *const parts[] = {"control", "kv"};
+    static const char *const parts[] = {LAYOUT_CONTROL_PART, LAYOUT_KV_PART};
     uint64_t bytes = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char path[CONFIG_TEXT_BYTES];
+        char name[SHM_NAME_BYTES], path[sizeof SHM_FOLDER + SHM_NAME_BYTES];
         struct stat found;
-        snprintf(path, sizeof path, "/dev/shm/ropeway-%.64s-%s", instance, parts[i]);
+        shm_region_name(name, instance, parts[i]);
+        snprintf(path, sizeof path, SHM_FOLDER "%s", name);
         if (stat(path, &found) == 0)
             bytes += (uint64_t)found.st_blocks * 512; /* POSIX's unit of st_blocks */
     }
@@ -59,10 +62,10 @@ static enum status check_memory(const struct config *config,
         return status;
     uint64_t needed_bytes = control_bytes + layout_kv_bytes(geometry);
     uint64_t reclaimed_bytes = stale_bytes(config->instance);
-    if (statvfs("/dev/shm", &shm) == 0) {
+    if (statvfs(SHM_FOLDER, &shm) == 0) {
         uint64_t free_bytes = (uint64_t)shm.f_bavail * shm.f_frsize + reclaimed_bytes;
         if (needed_bytes > free_bytes)
-            return refuse(needed_bytes, free_bytes, "/dev/shm", fault);
+            return refuse(needed_bytes, free_bytes, SHM_FOLDER, fault);
     }
     uint64_t memory_bytes = available_bytes();
     if (memory_bytes != UINT64_MAX && needed_bytes > memory_bytes + reclaimed_bytes)

@@ -16,15 +16,10 @@
 
 #define PORT_MAX 65535
 
-static void port_path(const struct config *config, char path[CONFIG_TEXT_BYTES + 32])
-{
-    snprintf(path, CONFIG_TEXT_BYTES + 32, "%s/frontend.port", config->runtime_dir);
-}
-
 uint32_t readiness_port(const struct config *config)
 {
-    char path[CONFIG_TEXT_BYTES + 32], text[16] = "", *end;
-    port_path(config, path);
+    char path[CONFIG_PATH_BYTES], text[16] = "", *end;
+    config_path(config, CONFIG_PORT_FILE, path);
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return 0;
@@ -38,8 +33,8 @@ uint32_t readiness_port(const struct config *config)
 
 void readiness_forget_port(const struct config *config)
 {
-    char path[CONFIG_TEXT_BYTES + 32];
-    port_path(config, path);
+    char path[CONFIG_PATH_BYTES];
+    config_path(config, CONFIG_PORT_FILE, path);
     unlink(path);
 }
 
@@ -89,7 +84,7 @@ bool readiness_read(const struct config *config, struct readiness *readiness)
     struct shm_region region;
     struct control control;
     struct fault fault;
-    shm_region_name(name, config->instance, "control");
+    shm_region_name(name, config->instance, LAYOUT_CONTROL_PART);
     if (shm_region_open(&region, name, &fault) != STATUS_OK)
         return false;
     bool readable =

@@ -150,6 +150,12 @@ static uint32_t processors_count(void)
     return (uint32_t)CPU_COUNT(&set);
 }
 
+uint32_t team_threads_default(void)
+{
+    uint32_t count = processors_count();
+    return count < TEAM_THREADS_MAX ? count : TEAM_THREADS_MAX;
+}
+
 static void stop_members(struct team *team, uint32_t started_count)
 {
     team->stopping = true;

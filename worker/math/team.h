@@ -21,6 +21,9 @@ struct team;
 /* thread is below threads_count: the index of a thread's scratch. */
 typedef void team_work(void *context, uint32_t chunk, uint32_t thread);
 
+/* One thread for each processor that this process may use, TEAM_THREADS_MAX at most. */
+uint32_t team_threads_default(void);
+
 /* Starts threads_count - 1 threads, 1 <= threads_count <= TEAM_THREADS_MAX. */
 enum status team_create(struct team **team, uint32_t threads_count, struct fault *fault);
 void team_destroy(struct team *team);
