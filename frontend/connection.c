@@ -119,7 +119,10 @@ static void sink_piece(struct sink *sink, struct span piece)
     struct buffer out;
     buffer_init(&out, ANSWER_BYTES_MAX);
     http_response_chunk(&out, piece, connection->chunked);
-    connection_send(connection, buffer_span(&out));
+    if (out.failed) /* half a chunk would be taken for another's beginning */
+        connection_close(connection);
+    else
+        connection_send(connection, buffer_span(&out));
     buffer_fini(&out);
     if (is_backed_up(connection)) {
         log_warn("connection closed: its client does not read unsent_bytes_max=%u",

@@ -27,7 +27,10 @@ void job_answer_news(struct job *job, uint32_t index)
         return;
     buffer_init(&out, ANSWER_BYTES_MAX);
     answer_stream_choice(&out, &job->generation, index);
-    if (out.size > 0)
+    if (out.failed) /* the stream ends with this error */
+        fault_set(&job->generation.fault, STATUS_NO_SPACE, NULL,
+                  "There is no memory for the answer.");
+    else if (out.size > 0)
         job->sink->calls->piece(job->sink, buffer_span(&out));
     buffer_fini(&out);
 }

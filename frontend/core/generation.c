@@ -142,6 +142,16 @@ static void note_failure(struct generation *generation, const struct poll_event 
     }
 }
 
+/* An answer with a hole in it is none. */
+static void note_loss(struct generation *generation, const struct choice *choice)
+{
+    bool is_lost =
+        choice->text.failed || choice->logprobs.failed || choice->text_offsets.failed;
+    if (is_lost && generation->fault.status == STATUS_OK)
+        fault_set(&generation->fault, STATUS_NO_SPACE, NULL,
+                  "There is no memory for the answer.");
+}
+
 /* Takes the event's tokens that are new. True when a stop string ended the choice. */
 static bool take_tokens(struct generation *generation, struct choice *choice,
                         const struct poll_event *event)
@@ -170,7 +180,9 @@ enum take_result generation_take(struct generation *generation, uint32_t index,
     choice->prompt_tokens_count = event->prompt_tokens_count;
     choice->cached_tokens_count = event->cached_tokens_count;
     bool is_over = event->state == REQUEST_DONE;
-    if (take_tokens(generation, choice, event)) {
+    bool stopped = take_tokens(generation, choice, event);
+    note_loss(generation, choice);
+    if (stopped) {
         finish(generation, choice, FINISH_STOP);
         return is_over ? TAKE_NEWS : TAKE_STOPPED;
     }
