@@ -1,5 +1,6 @@
 #include "common/gguf/gguf_tensors.h"
 
+#include "common/base/names.h"
 #include <stdlib.h>
 
 /* Layout of the table's entries and of the data behind them:
@@ -14,6 +15,8 @@
 #define NAME_BYTES_MAX 255
 /* The least that an entry takes: one byte of name, one dimension. */
 #define ENTRY_BYTES_LEAST (8 + 1 + 4 + 8 + 4 + 8)
+
+#define TYPE_NAMES_BYTES 256
 
 typedef unsigned long long wide; /* for %llu */
 
@@ -56,13 +59,13 @@ static bool read_dimensions(struct gguf_reader *reader, struct gguf_tensor *tens
 static bool measure(struct gguf_reader *reader, struct gguf_tensor *tensor)
 {
     const struct gguf_type *type = gguf_type_find(tensor->type);
+    char names[TYPE_NAMES_BYTES];
     if (!type) {
-        fault_set(
-            reader->fault, STATUS_UNSUPPORTED, NULL,
-            "%s: tensor '%s' has format number %u, which ropeway does not read; "
-            "take a file in F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 or Q2_K to "
-            "Q6_K",
-            reader->path, gguf_label(tensor->name).text, tensor->type);
+        fault_set(reader->fault, STATUS_UNSUPPORTED, NULL,
+                  "%s: tensor '%s' has format number %u, which ropeway does not read; "
+                  "take a file in one of %s",
+                  reader->path, gguf_label(tensor->name).text, tensor->type,
+                  names_join(gguf_type_name_at, names, sizeof names));
         return false;
     }
     if (tensor->dimensions[0] % type->block_elements != 0)

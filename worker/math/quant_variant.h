@@ -6,6 +6,7 @@
 #ifndef ROPEWAY_WORKER_MATH_QUANT_VARIANT_H
 #define ROPEWAY_WORKER_MATH_QUANT_VARIANT_H
 
+#include "common/gguf/gguf_type.h"
 #include "worker/math/half.h"
 #include "worker/math/quant.h"
 
@@ -17,19 +18,9 @@
     void QUANT_NAME(quant_##name)(const uint8_t *blocks, uint64_t blocks_count,          \
                                   float *restrict out)
 
-QUANT_DECLARE(f32);
-QUANT_DECLARE(f16);
-QUANT_DECLARE(bf16);
-QUANT_DECLARE(q8_0);
-QUANT_DECLARE(q4_0);
-QUANT_DECLARE(q4_1);
-QUANT_DECLARE(q5_0);
-QUANT_DECLARE(q5_1);
-QUANT_DECLARE(q2_k);
-QUANT_DECLARE(q3_k);
-QUANT_DECLARE(q4_k);
-QUANT_DECLARE(q5_k);
-QUANT_DECLARE(q6_k);
+#define QUANT_DECLARE_ROW(type, name, number, elements, bytes) QUANT_DECLARE(name);
+GGUF_TYPE_TABLE(QUANT_DECLARE_ROW)
+#undef QUANT_DECLARE_ROW
 
 /* Blocks may lie at any address, so numbers of more than a byte are copied out. GGUF and
  * every processor that we build for are little-endian. */
