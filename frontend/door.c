@@ -1,6 +1,7 @@
 #include "frontend/door.h"
 
 #include "common/base/invariant.h"
+#include "common/base/names.h"
 #include "common/os/link.h"
 #include "common/os/log.h"
 #include "frontend/core/json_body.h"
@@ -152,20 +153,36 @@ static const struct door_op ops[] = {
     {"status", on_status},
 };
 
+#define OPS_COUNT      (sizeof ops / sizeof ops[0])
+#define OP_NAMES_BYTES 128
+
+static const char *op_name_at(size_t index)
+{
+    return index < OPS_COUNT ? ops[index].name : NULL;
+}
+
 static const struct door_op *find_op(const json_t *root)
 {
     const char *name = json_string_value(json_object_get(root, "op"));
-    for (size_t row = 0; name && row < sizeof ops / sizeof ops[0]; row++)
+    for (size_t row = 0; name && row < OPS_COUNT; row++)
         if (strcmp(name, ops[row].name) == 0)
             return &ops[row];
     return NULL;
 }
 
-static void refuse(struct sink *sink, enum status status, const char *param,
-                   const char *sentence)
+static void refuse_op(struct sink *sink)
 {
     struct fault fault;
-    fault_set(&fault, status, param, "%s", sentence);
+    char names[OP_NAMES_BYTES];
+    fault_set(&fault, STATUS_INVALID, "op", "op must be one of: %s.",
+              names_join(op_name_at, names, sizeof names));
+    sink_fault(sink, &fault, 0);
+}
+
+static void refuse_key(struct sink *sink)
+{
+    struct fault fault;
+    fault_set(&fault, STATUS_UNAUTHORIZED, "api_key", "api_key is missing or wrong.");
     sink_fault(sink, &fault, 0);
 }
 
@@ -173,11 +190,10 @@ static void run_op(struct server *server, json_t *root, struct sink *sink)
 {
     const struct door_op *op = find_op(root);
     if (!op)
-        refuse(sink, STATUS_INVALID, "op",
-               "op must be 'chat', 'completion', 'models' or 'status'.");
+        refuse_op(sink);
     else if (!router_key_is_right(server,
                                   json_body_text(json_object_get(root, "api_key"))))
-        refuse(sink, STATUS_UNAUTHORIZED, "api_key", "api_key is missing or wrong.");
+        refuse_key(sink);
     else {
         /* Neither is a field of the request itself. */
         json_object_del(root, "op");

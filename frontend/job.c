@@ -72,7 +72,7 @@ static void on_client_left(void *data)
 /* The answer is an error; nothing was sent before. */
 static void fail(struct job *job)
 {
-    job->server->metrics.http_refused_total++;
+    job->server->metrics.generations_refused_total++;
     job_answer_fault(job, &job->fault, job->retry_after_s);
     go(job);
 }

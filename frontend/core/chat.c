@@ -51,7 +51,7 @@ static enum status check_message(const json_t *message, size_t index, struct fau
                : refuse(fault, index, ".content must be a string or an array of parts.");
 }
 
-enum status chat_check_messages(const json_t *messages, struct fault *fault)
+static enum status check_messages(const json_t *messages, struct fault *fault)
 {
     if (!json_is_array(messages) || json_array_size(messages) == 0 ||
         json_array_size(messages) > MESSAGES_MAX)
@@ -72,7 +72,7 @@ enum status parameter_messages(struct generation_request *request, const char *n
     (void)name;
     (void)limits;
     request->messages = value;
-    return chat_check_messages(value, fault);
+    return check_messages(value, fault);
 }
 
 static json_t *text_of_parts(const json_t *parts)

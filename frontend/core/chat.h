@@ -14,9 +14,6 @@
 
 #define MESSAGES_MAX 4096
 
-/* Checks request->messages; parameter_table's special row. */
-enum status chat_check_messages(const json_t *messages, struct fault *fault);
-
 /* {"messages":…,"tools":…,"documents":…,"add_generation_prompt":…,"bos_token":…,
  * "eos_token":…, and chat_template_kwargs}: malloc'd text, or NULL when memory is out. */
 char *chat_context(const struct generation_request *request, struct span bos_token,

@@ -166,7 +166,7 @@ static void write_own(struct buffer *out, const struct frontend_metrics *metrics
     write_type(out, "ropeway_generations_refused_total",
                "Generations answered with an error before they began.", "counter");
     buffer_append_format(out, "ropeway_generations_refused_total{%s} %" PRIu64 "\n",
-                         labels, metrics->http_refused_total);
+                         labels, metrics->generations_refused_total);
     write_type(out, "ropeway_clients_left_total",
                "Clients that left before their answer was whole.", "counter");
     buffer_append_format(out, "ropeway_clients_left_total{%s} %" PRIu64 "\n", labels,

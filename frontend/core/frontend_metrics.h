@@ -18,8 +18,8 @@ struct frontend_metrics {
     struct histogram queue_s, prefill_s, decode_s;
     struct histogram prompt_tokens, generation_tokens;
     uint64_t http_requests_total;
-    uint64_t http_refused_total; /* answered with 4xx or 5xx */
-    uint64_t clients_left_total; /* before their answer was whole */
+    uint64_t generations_refused_total; /* answered with an error, nothing else */
+    uint64_t clients_left_total;        /* before their answer was whole */
 };
 
 void frontend_metrics_init(struct frontend_metrics *metrics);
