@@ -2,9 +2,8 @@
  *
  * Layer:   common/text (pure; PCRE2).
  * Names:   those of tokenizer.ggml.pre. A name that is not in the table is refused, never
- *          taken for gpt2: other cuts give other tokens, and nobody would notice
- *          (TOK-08). "default" means that the file's writer did not know, and is refused
- *          too.
+ *          taken for gpt2: other cuts give other tokens, and nobody would notice.
+ *          "default" means that the file's writer did not know, and is refused too.
  * Source:  the expressions of the models' own tokenizer.json or tiktoken files.
  * Thread:  read-only after create.
  */

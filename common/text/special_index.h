@@ -3,7 +3,7 @@
  * Layer:   common/text (pure).
  * Method:  the tokens' texts stand sorted; each further byte narrows the range of those
  *          that still fit, from a table by first byte on. So a text is searched once,
- *          however many special tokens there are (case TOK-07).
+ *          however many special tokens there are.
  */
 #ifndef ROPEWAY_COMMON_TEXT_SPECIAL_INDEX_H
 #define ROPEWAY_COMMON_TEXT_SPECIAL_INDEX_H

@@ -119,7 +119,7 @@ static enum status read_scores(struct tokenizer_gguf *read, const struct gguf *g
 }
 
 /* A missing name is not taken for "gpt2": that would give other tokens, and nobody would
- * notice (case TOK-08). */
+ * notice. */
 static enum status read_pre(struct tokenizer_gguf *read, const struct gguf *gguf,
                             struct fault *fault)
 {

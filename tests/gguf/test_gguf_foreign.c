@@ -16,7 +16,6 @@ static void refuses(struct span bytes, const char *words)
                        fault.sentence);
 }
 
-/* Case GGUF-11. */
 Test(foreign, what_is_no_gguf_is_named)
 {
     refuses(SPAN_LITERAL("tjgg\3\0\0\0"), "is a GGJT model");

@@ -135,7 +135,7 @@ static long resident_bytes(void)
     return usage.ru_maxrss * 1024;
 }
 
-/* Case GGUF-04: at most 50 ms and 20 MB, whatever the numbers say. */
+/* At most 50 ms and 20 MB, whatever the numbers say. */
 Test(hostile, lengths_past_the_file_are_refused_at_once)
 {
     long before = resident_bytes();
@@ -235,7 +235,6 @@ Test(hostile, values_of_unknown_types_and_bools_of_other_bytes_are_refused)
     fixture_refuses(&writer, STATUS_CORRUPT, "key 'x' is a bool");
 }
 
-/* Case GGUF-02. */
 Test(hostile, alignment_is_a_power_of_two_up_to_65536)
 {
     static const uint32_t good[] = {1, 2, 8, 32, 64, 4096, 65536};
@@ -287,7 +286,6 @@ Test(hostile, a_part_of_a_split_model_is_named)
 
 static const uint64_t eight[9] = {8, 1, 1, 1, 1, 1, 1, 1, 1};
 
-/* Case GGUF-03. */
 Test(hostile, tensors_have_1_to_4_dimensions)
 {
     static const uint32_t bad[] = {0, 5, 8, 9, 4096, UINT32_MAX};
@@ -340,7 +338,6 @@ Test(hostile, rows_are_whole_blocks_of_a_known_format)
     fixture_refuses(&writer, STATUS_CORRUPT, "tensor 'x' has rows that are no whole");
 }
 
-/* Case GGUF-06. */
 Test(hostile, offsets_are_aligned_in_the_file_and_of_one_tensor_each)
 {
     static const struct {

@@ -68,7 +68,7 @@ Test(tiny_model, is_a_llama_that_uses_every_format)
     cr_assert_eq(shape.context_length, 512);
 }
 
-/* Case GGUF-06: cut at every hundredth. */
+/* Cut at every hundredth. */
 Test(tiny_model, cut_anywhere_is_refused)
 {
     struct span bytes = read_file(TINY_MODEL);

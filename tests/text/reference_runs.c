@@ -2,9 +2,9 @@
  *
  *     reference_runs VARIABLE FILE     (paths as in golden_model.h)
  *
- * Runs of blanks come back byte for byte (case TOK-03), a text of a fifth of a megabyte
- * takes little more than twice one of half its size (TOK-06), and so do 800 turns of a
- * chat and 400 (TOK-07). Times are the process's own, the least of several.
+ * Runs of blanks come back byte for byte, a text of a fifth of a megabyte
+ * takes little more than twice one of half its size, and so do 800 turns of a
+ * chat and 400. Times are the process's own, the least of several.
  */
 #include "common/base/buffer.h"
 #include "common/text/detokenizer.h"

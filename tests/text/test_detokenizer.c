@@ -61,7 +61,6 @@ Test(detokenizer, a_character_comes_out_when_it_is_whole)
     buffer_fini(&text);
 }
 
-/* Case SSE-07. */
 Test(detokenizer, broken_bytes_become_one_replacement_a_run)
 {
     expect(IDS(BYTE(0xF0), BYTE(0x9F), BYTE(0x98)), false, false, "\uFFFD");

@@ -29,7 +29,6 @@ static void expect(const char *name, const char *text, const char *wanted)
     pretokenizer_destroy(pretokenizer);
 }
 
-/* Case TOK-08. */
 Test(pretokenizer, an_unknown_name_is_refused_and_named)
 {
     struct pretokenizer *pretokenizer;

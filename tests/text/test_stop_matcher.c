@@ -40,7 +40,6 @@ static void expect(const struct span *stops, uint32_t stops_count, const char *t
         sizeof((const struct span[]){__VA_ARGS__}) / sizeof(struct span)
 #define S(text) SPAN_LITERAL(text)
 
-/* Cases SSE-01 to SSE-03. */
 Test(stop_matcher, text_ends_right_before_the_stop)
 {
     expect(STOPS(S("DEFGHIJ")), "ABCDEFGHIJKL", "ABC", true);

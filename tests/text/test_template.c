@@ -111,7 +111,6 @@ Test(template, values_print_as_pythons)
     expect("{{ nothing }}", "{}", "");
 }
 
-/* Case TPL-09. */
 Test(template, what_chat_templates_use_works)
 {
     expect("{% for m in a[::-1] %}{% if m == 1 %}{% continue %}{% endif %}{{ m }}"
@@ -126,7 +125,6 @@ Test(template, what_chat_templates_use_works)
            "29 Feb 2024, Thursday 29, 13:05:09 01 PM 060");
 }
 
-/* Cases TPL-02 and TPL-03. */
 Test(template, an_error_carries_the_templates_own_words_and_none_of_its_source)
 {
     const char *source =

@@ -29,7 +29,6 @@ Test(spm, joins_by_score_and_falls_back_to_bytes)
     tokenizer_destroy(tokenizer);
 }
 
-/* Cases TOK-01 and TOK-02. */
 Test(spm, a_prefix_stands_at_the_start_and_after_control_tokens)
 {
     struct tokenizer *with = fixture_spm(true, spm_words);

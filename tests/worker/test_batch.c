@@ -1,4 +1,4 @@
-/* Case SMP-01: 32 prompts, greedy and at temperature 0.6, with logprobs; one by one, all
+/* 32 prompts, greedy and at temperature 0.6, with logprobs; one by one, all
  * at once, in chunks of 1, 16 and 512, with 1 and 2 threads: the same tokens and
  * logprobs.
  */
