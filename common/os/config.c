@@ -233,7 +233,7 @@ char **config_argv(const struct config *config, enum config_program program,
     if (!argv)
         return NULL;
     size_t count = 0;
-    argv[count++] = strdup(executable);
+    bool copied = (argv[count++] = strdup(executable)) != NULL;
     for (size_t index = 0; index < option_rows_count; index++) {
         const struct option_row *row = &option_rows[index];
         char flag[NAME_BYTES], text[CONFIG_TEXT_BYTES];
@@ -241,10 +241,13 @@ char **config_argv(const struct config *config, enum config_program program,
         if (!(row->programs & program) || !text[0] || strcmp(row->name, "api-key") == 0)
             continue;
         snprintf(flag, sizeof flag, "--%s", row->name);
-        argv[count++] = strdup(flag);
-        argv[count++] = strdup(text);
+        copied = copied && (argv[count++] = strdup(flag)) != NULL &&
+                 (argv[count++] = strdup(text)) != NULL;
     }
-    return argv;
+    if (copied)
+        return argv;
+    config_argv_free(argv);
+    return NULL;
 }
 
 void config_argv_free(char **argv)

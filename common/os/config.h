@@ -62,7 +62,8 @@ enum status config_load(struct config *config, enum config_program program, int 
                         char **argv, bool *exit_now, struct fault *fault);
 
 /* The flags that give program this configuration, NULL-terminated, for exec; freed by
- * config_argv_free. The API key is not among them: it goes by environment. */
+ * config_argv_free. NULL when memory is out. The API key is not among them: it goes by
+ * environment. */
 char **config_argv(const struct config *config, enum config_program program,
                    const char *executable);
 void config_argv_free(char **argv);

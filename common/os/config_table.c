@@ -14,6 +14,7 @@
 #define MOST_BLOCKS  (1u << 24)
 #define MOST_POOL    (1ull << 44)
 #define MOST_SECONDS 86400u
+#define MOST_THREADS 256u /* as many as a worker takes: TEAM_THREADS_MAX */
 
 /* name, kind, where, default, least, most, value, programs, group, help */
 const struct option_row option_rows[] = {
@@ -70,8 +71,8 @@ const struct option_row option_rows[] = {
 
     {"workers", OPTION_NUMBER, AT(workers), "1", 1, 8, "COUNT", SCHED, "Computing",
      "worker processes; this version runs one"},
-    {"threads", OPTION_NUMBER, AT(threads), "0", 0, 1024, "COUNT", WORK, "Computing",
-     "threads of a worker; 0: one for each core it may use"},
+    {"threads", OPTION_NUMBER, AT(threads), "0", 0, MOST_THREADS, "COUNT", WORK,
+     "Computing", "threads of a worker; 0: one for each core it may use"},
     {"kernels", OPTION_CHOICE, AT(kernels), "auto", 0, 0, "auto|general", COMPUTING,
      "Computing", "arithmetic; general: fp32 activations throughout, the tests' oracle"},
 

@@ -46,6 +46,14 @@ int log_enabled(enum log_level level)
     return level <= level_max;
 }
 
+/* What others sent may be part of a message: it must not begin lines of its own. */
+static void keep_on_one_line(char *line, size_t size)
+{
+    for (size_t at = 0; at < size; at++)
+        if ((unsigned char)line[at] < ' ')
+            line[at] = '?';
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
     char line[LINE_BYTES_MAX];
@@ -64,6 +72,7 @@ void log_write(enum log_level level, const char *format, ...)
     size += text > 0 ? text : 0;
     if (size > LINE_BYTES_MAX - 1)
         size = LINE_BYTES_MAX - 1;
+    keep_on_one_line(line, (size_t)size);
     line[size++] = '\n';
     /* Nothing can be done about a log that cannot be written. */
     if (write(STDERR_FILENO, line, (size_t)size) < 0)
