@@ -131,8 +131,7 @@ static void put_map(struct buffer *out, const json_t *object)
     json_t *value;
     buffer_append_byte(out, (char)FIRST_MAP32);
     put_big_endian(out, json_object_size(object), 4);
-    json_object_foreach((json_t *)object, key, value)
-    {
+    json_object_foreach ((json_t *)object, key, value) {
         put_text(out, span_of(key));
         msgpack_json_write(out, value);
     }

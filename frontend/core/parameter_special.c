@@ -152,8 +152,7 @@ enum status parameter_logit_bias(struct generation_request *request, const char 
         return fault_set(fault, STATUS_INVALID, name,
                          "logit_bias must be an object of at most %d token ids.",
                          LOGIT_BIAS_MAX);
-    json_object_foreach((json_t *)value, key, bias)
-    {
+    json_object_foreach ((json_t *)value, key, bias) {
         enum status status = add_bias(request, name, key, bias, limits, fault);
         if (status != STATUS_OK)
             return status;

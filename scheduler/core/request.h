@@ -10,9 +10,10 @@
 
 #include "proto/kv_layout.h"
 
+/* Acquire, for a successor that reads another process's records (access rule 2). */
 static inline enum request_state request_state(const struct request_record *record)
 {
-    return (enum request_state)atomic_load_explicit(&record->state, memory_order_relaxed);
+    return (enum request_state)atomic_load_explicit(&record->state, memory_order_acquire);
 }
 
 static inline bool request_is_running(const struct request_record *record)

@@ -84,8 +84,7 @@ Test(boundary, a_request_demands_what_the_course_says)
 {
     json_t *cases = boundary_cases("iteration_token_demand"), *c;
     size_t i;
-    json_array_foreach(cases, i, c)
-    {
+    json_array_foreach (cases, i, c) {
         struct iteration_request request = request_of(json_object_get(c, "request"));
         struct fault fault;
         int64_t demand;
@@ -124,8 +123,7 @@ Test(boundary, terminal_requests_leave_with_their_blocks)
 {
     json_t *cases = boundary_cases("release_terminal_requests"), *c;
     size_t i;
-    json_array_foreach(cases, i, c)
-    {
+    json_array_foreach (cases, i, c) {
         struct iteration_request active[REQUESTS_MAX], scratch[REQUESTS_MAX];
         uint32_t count = requests_of(json_object_get(c, "active"), active), kept;
         cr_assert_eq(release_terminal_requests(active, count, scratch, &kept),
@@ -172,8 +170,7 @@ Test(boundary, a_batch_forms_as_the_course_says)
 {
     json_t *cases = boundary_cases("form_iteration_batch"), *c;
     size_t i;
-    json_array_foreach(cases, i, c)
-    {
+    json_array_foreach (cases, i, c) {
         struct iteration_request active[2 * REQUESTS_MAX], waiting[REQUESTS_MAX],
             scratch[REQUESTS_MAX];
         uint32_t active_count = requests_of(json_object_get(c, "active"), active), kept;
@@ -254,8 +251,7 @@ Test(boundary, an_iteration_advances_as_the_course_says)
 {
     json_t *cases = boundary_cases("advance_iteration"), *c;
     size_t i;
-    json_array_foreach(cases, i, c)
-    {
+    json_array_foreach (cases, i, c) {
         struct iteration_request request = request_of(json_object_get(c, "request"));
         struct fault fault;
         request.scheduled_tokens = (uint32_t)number(c, "scheduled_tokens");

@@ -52,8 +52,9 @@ static bool any_text(json_t *event)
 {
     json_t *choice;
     size_t index;
-    json_array_foreach(json_object_get(event, "choices"), index,
-                       choice) if (has_text(choice)) return true;
+    json_array_foreach (json_object_get(event, "choices"), index, choice)
+        if (has_text(choice))
+            return true;
     return false;
 }
 
