@@ -1,8 +1,8 @@
 #include "common/os/link.h"
 
 #include "common/base/invariant.h"
+#include "common/os/link_context.h"
 #include "common/os/link_inbox.h"
-#include <nng/nng.h>
 #include <nng/protocol/reqrep0/req.h>
 #include <stdlib.h>
 
@@ -19,9 +19,7 @@ struct client_context {
     enum phase phase;
     uint64_t tag;
     int result;
-    nng_ctx ctx;
-    nng_aio *aio;
-    nng_msg *reply;
+    struct link_context nng; /* received: the reply */
 };
 
 #define NO_CONTEXT UINT32_MAX
@@ -39,18 +37,16 @@ struct link_client {
 static void on_complete(void *data)
 {
     struct client_context *context = data;
-    context->result = nng_aio_result(context->aio);
+    context->result = nng_aio_result(context->nng.aio);
     if (context->phase == SENDING && context->result == 0) {
         context->phase = RECEIVING;
-        nng_ctx_recv(context->ctx, context->aio);
+        nng_ctx_recv(context->nng.ctx, context->nng.aio);
         return;
     }
-    if (context->phase == SENDING) {
-        nng_msg_free(nng_aio_get_msg(context->aio));
-        nng_aio_set_msg(context->aio, NULL);
-    } else if (context->result == 0) {
-        context->reply = nng_aio_get_msg(context->aio);
-    }
+    if (context->phase == SENDING)
+        link_context_drop_unsent(&context->nng);
+    else if (context->result == 0)
+        context->nng.received = nng_aio_get_msg(context->nng.aio);
     context->phase = WITH_OWNER;
     link_inbox_push(&context->client->inbox, context->index);
 }
@@ -64,7 +60,7 @@ static void on_pipe_gone(nng_pipe pipe, nng_pipe_ev event, void *data)
     (void)pipe;
     (void)event;
     for (uint32_t index = 0; index < client->contexts_count; index++)
-        nng_aio_abort(client->contexts[index].aio, NNG_ECONNRESET);
+        nng_aio_abort(client->contexts[index].nng.aio, NNG_ECONNRESET);
 }
 
 static int open_contexts(struct link_client *client, uint32_t count, uint32_t timeout_ms)
@@ -74,15 +70,11 @@ static int open_contexts(struct link_client *client, uint32_t count, uint32_t ti
         struct client_context *context = &client->contexts[index];
         context->client = client;
         context->index = index;
-        int error = nng_ctx_open(&context->ctx, client->socket);
+        int error =
+            link_context_open(&context->nng, client->socket, on_complete, context);
         if (error)
             return error;
-        error = nng_aio_alloc(&context->aio, on_complete, context);
-        if (error) {
-            nng_ctx_close(context->ctx);
-            return error;
-        }
-        nng_aio_set_timeout(context->aio, (nng_duration)timeout_ms);
+        nng_aio_set_timeout(context->nng.aio, (nng_duration)timeout_ms);
         context->next_idle = client->first_idle;
         client->first_idle = index;
         client->contexts_count++;
@@ -143,13 +135,8 @@ enum status link_client_open(struct link_client **out, const char *url,
 void link_client_close(struct link_client *client)
 {
     nng_close(client->socket);
-    for (uint32_t index = 0; index < client->contexts_count; index++) {
-        struct client_context *context = &client->contexts[index];
-        nng_aio_stop(context->aio);
-        if (context->reply)
-            nng_msg_free(context->reply);
-        nng_aio_free(context->aio);
-    }
+    for (uint32_t index = 0; index < client->contexts_count; index++)
+        link_context_close(&client->contexts[index].nng);
     link_inbox_fini(&client->inbox);
     free(client);
 }
@@ -166,17 +153,17 @@ bool link_client_send(struct link_client *client, struct span bytes, uint64_t ta
     memcpy(nng_msg_body(message), bytes.data, bytes.size);
     context->tag = tag;
     context->phase = SENDING;
-    nng_aio_set_msg(context->aio, message);
-    nng_ctx_send(context->ctx, context->aio);
+    nng_aio_set_msg(context->nng.aio, message);
+    nng_ctx_send(context->nng.ctx, context->nng.aio);
     return true;
 }
 
 static void fill_reply(struct client_context *context, struct link_reply *reply)
 {
     *reply = (struct link_reply){.tag = context->tag, .context = context->index};
-    if (context->reply) {
-        reply->bytes =
-            (struct span){nng_msg_body(context->reply), nng_msg_len(context->reply)};
+    nng_msg *received = context->nng.received;
+    if (received) {
+        reply->bytes = (struct span){nng_msg_body(received), nng_msg_len(received)};
         return;
     }
     reply->status =
@@ -197,9 +184,7 @@ void link_client_release(struct link_client *client, const struct link_reply *re
     INVARIANT(reply->context < client->contexts_count);
     struct client_context *context = &client->contexts[reply->context];
     INVARIANT(context->phase == WITH_OWNER);
-    if (context->reply)
-        nng_msg_free(context->reply);
-    context->reply = NULL;
+    link_context_drop_received(&context->nng);
     context->phase = IDLE;
     context->next_idle = client->first_idle;
     client->first_idle = context->index;

@@ -1,8 +1,8 @@
 #include "common/os/link.h"
 
 #include "common/base/invariant.h"
+#include "common/os/link_context.h"
 #include "common/os/link_inbox.h"
-#include <nng/nng.h>
 #include <nng/protocol/reqrep0/rep.h>
 #include <stdlib.h>
 
@@ -14,9 +14,7 @@ struct server_context {
     struct link_server *server;
     uint32_t index;
     enum phase phase;
-    nng_ctx ctx;
-    nng_aio *aio;
-    nng_msg *request;
+    struct link_context nng; /* received: the request */
 };
 
 struct link_server {
@@ -29,7 +27,7 @@ struct link_server {
 static void receive(struct server_context *context)
 {
     context->phase = RECEIVING;
-    nng_ctx_recv(context->ctx, context->aio);
+    nng_ctx_recv(context->nng.ctx, context->nng.aio);
 }
 
 /* The socket is being closed: nothing more will come. */
@@ -42,18 +40,16 @@ static bool is_final(int result)
 static void on_complete(void *data)
 {
     struct server_context *context = data;
-    int result = nng_aio_result(context->aio);
-    if (context->phase == SENDING && result != 0) {
-        nng_msg_free(nng_aio_get_msg(context->aio));
-        nng_aio_set_msg(context->aio, NULL);
-    }
+    int result = nng_aio_result(context->nng.aio);
+    if (context->phase == SENDING && result != 0)
+        link_context_drop_unsent(&context->nng);
     if (is_final(result))
         return;
     if (context->phase == SENDING || result != 0) {
         receive(context);
         return;
     }
-    context->request = nng_aio_get_msg(context->aio);
+    context->nng.received = nng_aio_get_msg(context->nng.aio);
     context->phase = WITH_OWNER;
     link_inbox_push(&context->server->inbox, context->index);
 }
@@ -64,14 +60,10 @@ static int open_contexts(struct link_server *server, uint32_t count)
         struct server_context *context = &server->contexts[index];
         context->server = server;
         context->index = index;
-        int error = nng_ctx_open(&context->ctx, server->socket);
+        int error =
+            link_context_open(&context->nng, server->socket, on_complete, context);
         if (error)
             return error;
-        error = nng_aio_alloc(&context->aio, on_complete, context);
-        if (error) {
-            nng_ctx_close(context->ctx);
-            return error;
-        }
         server->contexts_count++;
     }
     return 0;
@@ -123,13 +115,8 @@ enum status link_server_listen(struct link_server *server, const char *url,
 void link_server_close(struct link_server *server)
 {
     nng_close(server->socket);
-    for (uint32_t index = 0; index < server->contexts_count; index++) {
-        struct server_context *context = &server->contexts[index];
-        nng_aio_stop(context->aio);
-        if (context->request)
-            nng_msg_free(context->request);
-        nng_aio_free(context->aio);
-    }
+    for (uint32_t index = 0; index < server->contexts_count; index++)
+        link_context_close(&server->contexts[index].nng);
     link_inbox_fini(&server->inbox);
     free(server);
 }
@@ -139,7 +126,7 @@ bool link_server_next(struct link_server *server, struct link_request *request)
     uint32_t index;
     if (!link_inbox_pop(&server->inbox, &index))
         return false;
-    nng_msg *message = server->contexts[index].request;
+    nng_msg *message = server->contexts[index].nng.received;
     request->context = index;
     request->bytes = (struct span){nng_msg_body(message), nng_msg_len(message)};
     return true;
@@ -150,8 +137,7 @@ void link_server_reply(struct link_server *server, uint32_t index, struct span b
     INVARIANT(index < server->contexts_count);
     struct server_context *context = &server->contexts[index];
     INVARIANT(context->phase == WITH_OWNER);
-    nng_msg_free(context->request);
-    context->request = NULL;
+    link_context_drop_received(&context->nng);
     nng_msg *reply;
     if (nng_msg_alloc(&reply, bytes.size) != 0) {
         /* The asker's own time-out ends its wait. */
@@ -159,7 +145,7 @@ void link_server_reply(struct link_server *server, uint32_t index, struct span b
         return;
     }
     memcpy(nng_msg_body(reply), bytes.data, bytes.size);
-    nng_aio_set_msg(context->aio, reply);
+    nng_aio_set_msg(context->nng.aio, reply);
     context->phase = SENDING;
-    nng_ctx_send(context->ctx, context->aio);
+    nng_ctx_send(context->nng.ctx, context->nng.aio);
 }
