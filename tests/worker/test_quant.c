@@ -1,4 +1,5 @@
 #include "common/gguf/gguf_type.h"
+#include "worker/math/half.h"
 #include "worker/math/quant.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static void check(const struct golden *golden, const uint8_t *odd, const float *
         quant_find(*v, golden->type)(odd, golden->values_count / type->block_elements,
                                      found);
         for (uint32_t i = 0; i < golden->values_count; i++)
-            cr_assert_eq(memcmp(&found[i], &wanted[i], sizeof found[i]), 0,
+            cr_assert_eq(bits_of_float(found[i]), bits_of_float(wanted[i]),
                          "%s %s value %u: %a, not %a", (*v)->name, type->name, i,
                          (double)found[i], (double)wanted[i]);
     }
