@@ -7,9 +7,8 @@
 #include "frontend/server.h"
 #include <stdlib.h>
 
-#define UNSENT_BYTES_MAX  (1u << 20) /* of a stream whose client does not read */
-#define DROPPED_BYTES_MAX (16u << 20)
-#define ANSWER_BYTES_MAX  (256u << 20)
+#define UNSENT_BYTES_MAX  (1u << 20)  /* of a stream whose client does not read */
+#define DROPPED_BYTES_MAX (16u << 20) /* the rest of a body that was refused, mostly */
 #define TURN_REQUESTS_MAX 64 /* of one client's pipeline; then the others are served */
 
 /* --- the sink of the request under way ------------------------------------------- */
@@ -79,7 +78,7 @@ static void sink_answer(struct sink *sink, const struct answer *answer)
     response.allow = answer->allow;
     response.retry_after_s = answer->retry_after_s;
     struct buffer out;
-    buffer_init(&out, ANSWER_BYTES_MAX);
+    buffer_init(&out, SERVER_ANSWER_BYTES_MAX);
     http_response_write(&out, &response, answer->body);
     if (out.failed)
         connection_close(connection);
@@ -117,7 +116,7 @@ static void sink_piece(struct sink *sink, struct span piece)
 {
     struct connection *connection = connection_of(sink);
     struct buffer out;
-    buffer_init(&out, ANSWER_BYTES_MAX);
+    buffer_init(&out, SERVER_ANSWER_BYTES_MAX);
     http_response_chunk(&out, piece, connection->chunked);
     if (out.failed) /* half a chunk would be taken for another's beginning */
         connection_close(connection);

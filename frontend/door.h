@@ -13,7 +13,7 @@
 
 #include "common/base/status.h"
 
-#define DOOR_CONTEXTS 64
+#define DOOR_CONTEXTS 64 /* twice the slots of a default server */
 
 struct door;
 struct server;

@@ -20,8 +20,8 @@
 #include "frontend/sink.h"
 #include "frontend/uplink.h"
 
-#define JOB_COMPLETION_TOKENS 16
-#define JOB_CHAT_TOKENS       2048
+#define JOB_COMPLETION_TOKENS 16   /* OpenAI's default */
+#define JOB_CHAT_TOKENS       2048 /* a long answer; who wants more says so */
 
 struct server;
 struct job_table;

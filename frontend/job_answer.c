@@ -5,14 +5,12 @@
 #include "frontend/job_internal.h"
 #include "frontend/server.h"
 
-#define ANSWER_BYTES_MAX (256u << 20)
-
 void job_answer_begin(struct job *job)
 {
     struct buffer out;
     if (!job->format.stream)
         return;
-    buffer_init(&out, ANSWER_BYTES_MAX);
+    buffer_init(&out, SERVER_ANSWER_BYTES_MAX);
     answer_stream_begin(&out, &job->generation);
     job->sink->calls->begin(job->sink, job->request_id);
     if (out.size > 0 && job->sink)
@@ -25,7 +23,7 @@ void job_answer_news(struct job *job, uint32_t index)
     struct buffer out;
     if (!job->format.stream)
         return;
-    buffer_init(&out, ANSWER_BYTES_MAX);
+    buffer_init(&out, SERVER_ANSWER_BYTES_MAX);
     answer_stream_choice(&out, &job->generation, index);
     if (out.failed) /* the stream ends with this error */
         fault_set(&job->generation.fault, STATUS_NO_SPACE, NULL,
@@ -38,7 +36,7 @@ void job_answer_news(struct job *job, uint32_t index)
 static void end_stream(struct job *job)
 {
     struct buffer out;
-    buffer_init(&out, ANSWER_BYTES_MAX);
+    buffer_init(&out, SERVER_ANSWER_BYTES_MAX);
     answer_stream_end(&out, &job->generation);
     job->sink->calls->piece(job->sink, buffer_span(&out));
     buffer_fini(&out);
@@ -50,7 +48,7 @@ static void answer_all(struct job *job)
 {
     struct buffer json;
     struct fault fault;
-    buffer_init(&json, ANSWER_BYTES_MAX);
+    buffer_init(&json, SERVER_ANSWER_BYTES_MAX);
     answer_whole(&json, &job->generation);
     struct answer answer = {.code = 200,
                             .content_type = "application/json",

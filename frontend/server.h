@@ -12,8 +12,10 @@ struct job_table;
 struct text_model;
 struct uplink;
 
-#define SERVER_READ_BYTES  65536
-#define SERVER_MODEL_BYTES 256
+#define SERVER_READ_BYTES 65536 /* of a connection at once: others wait meanwhile */
+/* 128 choices of 2,000 tokens with five logprobs are about 200 MB; beyond, an error. */
+#define SERVER_ANSWER_BYTES_MAX (256u << 20)
+#define SERVER_MODEL_BYTES      256
 
 struct server {
     const struct config *config;

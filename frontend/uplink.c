@@ -1,16 +1,17 @@
 #include "frontend/uplink.h"
 
 #include "common/base/invariant.h"
+#include "common/base/time_units.h"
 #include "common/os/log.h"
 #include "frontend/uplink_internal.h"
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define CONTEXTS     64 /* calls on their way at once */
-#define TIMEOUT_MS   5000
-#define ATTEMPTS_MAX 3
+#define CONTEXTS     64   /* calls on their way at once */
+#define TIMEOUT_MS   5000 /* the scheduler answers these within a turn of its loop */
+#define ATTEMPTS_MAX 3    /* so a restart of the scheduler, some seconds, is outlived */
 #define BEAT_MS      1000
-#define AWAY_NS      (UINT64_C(5000) * 1000000)
+#define AWAY_NS      (5000 * NS_PER_MS) /* some beats without an answer */
 
 enum call_kind { CALL_SUBMIT, CALL_CANCEL, CALL_STATUS };
 

@@ -16,7 +16,7 @@
 #include "proto/message.h"
 #include <uv.h>
 
-#define UPLINK_CALLS_MAX 16384
+#define UPLINK_CALLS_MAX 16384 /* four of each choice that a poll may tell of */
 
 struct uplink;
 

@@ -4,9 +4,9 @@
 #include "common/base/invariant.h"
 #include "common/os/log.h"
 
-#define HOLD_MS    5000
+#define HOLD_MS    5000  /* one message in so long while nothing happens */
 #define TIMEOUT_MS 15000 /* far above the hold: only a lost reply takes so long */
-#define PAUSE_MS   200
+#define PAUSE_MS   200   /* after a refusal: few tries until the scheduler is back */
 
 static void send_poll(struct uplink *uplink)
 {

@@ -59,12 +59,12 @@
 #define LAYOUT_PAGE_BYTES     4096u /* heap page, and alignment of every section */
 #define REQUEST_ID_BYTES      64    /* with the NUL */
 #define OWNER_KEY_BYTES       32    /* SHA-256 of the API key; zeros without one */
-#define TOP_LOGPROBS_MAX      20
-#define LOGIT_BIAS_MAX        300
-#define STOP_TOKENS_MAX       64
-#define CLIENT_BLOB_BYTES_MAX 65536
-#define GRAMMAR_BYTES_MAX     65536
-#define FAILURE_BYTES         160
+#define TOP_LOGPROBS_MAX      20    /* OpenAI's bound */
+#define LOGIT_BIAS_MAX        300   /* entries; OpenAI's bound */
+#define STOP_TOKENS_MAX       64    /* a request's own and the vocabulary's end tokens */
+#define CLIENT_BLOB_BYTES_MAX 65536 /* far above what a frontend keeps in it */
+#define GRAMMAR_BYTES_MAX     65536 /* a JSON schema that people write by hand */
+#define FAILURE_BYTES         160   /* one sentence, with the NUL */
 #define BLOCK_NONE            UINT32_MAX
 #define RECORD_NONE           UINT32_MAX
 

@@ -17,9 +17,9 @@
 #include "common/base/span.h"
 #include "proto/kv_layout.h"
 
-#define MESSAGE_BYTES_MAX (4u << 20)
-#define POLL_EVENTS_MAX   256 /* in one reply; more wait for the next poll */
-#define POLL_CURSORS_MAX  4096
+#define MESSAGE_BYTES_MAX (4u << 20) /* a prompt of 2^19 tokens, and the rest */
+#define POLL_EVENTS_MAX   256        /* in one reply; more wait for the next poll */
+#define POLL_CURSORS_MAX  4096       /* choices of one frontend; they fit a message */
 
 enum message_op {
     OP_SUBMIT,

@@ -16,9 +16,9 @@
 #include "common/base/time_units.h"
 #include "scheduler/core/scheduler.h"
 
-#define FRONTENDS_MAX           64
-#define FRONTEND_SILENCE_NS_MAX (60 * NS_PER_S)
-#define POLL_HOLD_MS_MAX        30000
+#define FRONTENDS_MAX           64 /* one is usual, a few while they are replaced */
+#define FRONTEND_SILENCE_NS_MAX (60 * NS_PER_S) /* many polls, and a slow restart */
+#define POLL_HOLD_MS_MAX        30000 /* below the silence that ends a frontend */
 #define HELD_NONE               UINT32_MAX
 
 struct frontends;

@@ -11,6 +11,7 @@
 /* One running, one being prepared. */
 #define STEPS_PER_WORKER 2u
 
+/* A minute of a busy server's decisions, in 512 KiB. */
 #define FLIGHT_EVENTS 16384u
 
 /* What the heap reserves for a usual request: tokens up to a usual length and 16 KiB of

@@ -21,6 +21,7 @@
 /* Contexts: one held poll for each frontend, and as many short requests at once. */
 #define CONTEXTS_COUNT 256
 
+/* A frontend that was restarted has asked for its answers by then. */
 #define DONE_KEPT_NS (60 * NS_PER_S)
 
 /* The signal handler's: what to set and whom to wake. */

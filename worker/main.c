@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The scheduler answers from memory, within a turn of its loop; and one that starts is
+ * found soon. */
 #define LINK_TIMEOUT_MS 2000
 #define RETRY_PAUSE_NS  (100 * NS_PER_MS)
 

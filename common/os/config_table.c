@@ -9,12 +9,13 @@
 #define COMPUTING (CONFIG_SERVE | CONFIG_SCHEDULER | CONFIG_WORKER)
 #define AT(field) offsetof(struct config, field)
 
+/* Far beyond what a machine serves; they keep products within 64 bits. */
 #define MOST_TOKENS  (1u << 20)
 #define MOST_SEQS    1024u
 #define MOST_BLOCKS  (1u << 24)
 #define MOST_POOL    (1ull << 44)
-#define MOST_SECONDS 86400u
-#define MOST_THREADS 256u /* as many as a worker takes: TEAM_THREADS_MAX */
+#define MOST_SECONDS 86400u /* a day */
+#define MOST_THREADS 256u   /* as many as a worker takes: TEAM_THREADS_MAX */
 
 /* name, kind, where, default, least, most, value, programs, group, help */
 const struct option_row option_rows[] = {

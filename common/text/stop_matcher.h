@@ -14,8 +14,8 @@
 #include "common/base/buffer.h"
 #include <stdint.h>
 
-#define STOP_STRINGS_MAX      4
-#define STOP_STRING_BYTES_MAX 256
+#define STOP_STRINGS_MAX      4   /* OpenAI's bound */
+#define STOP_STRING_BYTES_MAX 256 /* so little text is held back at most */
 
 struct stop_matcher {
     struct span stops[STOP_STRINGS_MAX]; /* borrowed */

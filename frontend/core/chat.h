@@ -12,7 +12,7 @@
 
 #include "frontend/core/generation_request.h"
 
-#define MESSAGES_MAX 4096
+#define MESSAGES_MAX 4096 /* more turns than a context holds */
 
 /* {"messages":…,"tools":…,"documents":…,"add_generation_prompt":…,"bos_token":…,
  * "eos_token":…, and chat_template_kwargs}: malloc'd text, or NULL when memory is out. */

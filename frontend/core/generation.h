@@ -17,6 +17,7 @@
 #include "frontend/core/client_blob.h"
 #include "proto/message.h"
 
+/* 2^20 tokens, the longest context, of 64 bytes each. */
 #define CHOICE_TEXT_BYTES_MAX (64u << 20)
 
 struct choice {

@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#define JSON_DEPTH_MAX 100
+#define JSON_DEPTH_MAX 100 /* schemas of tools nest a dozen deep; C's stack holds it */
 
 /* The caller json_decref's *root. */
 enum status json_body_parse(struct span body, json_t **root, struct fault *fault);

@@ -7,11 +7,11 @@
 
 #define UNUSED_LIMITS (void)limits
 
-#define USER_BYTES_MAX      512
-#define TIMEOUT_MAX_S       86400
-#define BIAS_MAX            100
-#define LEGACY_LOGPROBS_MAX 5
-#define TOKEN_DIGITS_MAX    10
+#define USER_BYTES_MAX      512   /* a name for logs */
+#define TIMEOUT_MAX_S       86400 /* a day */
+#define BIAS_MAX            100   /* OpenAI's bound, both ways */
+#define LEGACY_LOGPROBS_MAX 5     /* OpenAI's bound for completions */
+#define TOKEN_DIGITS_MAX    10    /* of 2^32 - 1 */
 
 enum status parameter_token(const char *name, const json_t *value,
                             const struct request_limits *limits, uint32_t *token,

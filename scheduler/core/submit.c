@@ -4,6 +4,7 @@
 #include "common/base/time_units.h"
 #include "scheduler/core/intake.h"
 
+/* Who is told to wait longer than this does not come back. */
 #define RETRY_AFTER_S_MAX 600
 
 static bool owner_equal(const struct request_record *record, struct span owner_key)

@@ -10,7 +10,7 @@
 
 #include "common/base/buffer.h"
 
-#define SSE_EVENT_BYTES_MAX (1u << 20)
+#define SSE_EVENT_BYTES_MAX (1u << 20) /* a token's event is a thousandth of it */
 
 /* Gets the data of one event; it stands until the return. */
 typedef void sse_on_event(void *context, struct span data);

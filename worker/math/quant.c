@@ -35,6 +35,7 @@ quant_blocks *quant_find(const struct quant_variant *variant, uint32_t gguf_type
 
 static const struct quant_variant *chosen = &quant_variant_portable;
 
+/* Enough for every lane of a vector register; no block is larger than 256 values. */
 #define CHECK_BLOCKS       8
 #define CHECK_BYTES_MAX    (CHECK_BLOCKS * 256)
 #define CHECK_ELEMENTS_MAX (CHECK_BLOCKS * 256)

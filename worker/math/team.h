@@ -14,7 +14,7 @@
 #include "common/base/status.h"
 #include <stdint.h>
 
-#define TEAM_THREADS_MAX 256
+#define TEAM_THREADS_MAX 256 /* processors of a large machine's one memory */
 
 struct team;
 
