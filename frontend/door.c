@@ -256,7 +256,11 @@ enum status door_open(struct door **out, struct server *server, struct fault *fa
         return fault_set(fault, STATUS_NO_SPACE, NULL, "There is no memory to start.");
     door->server = server;
     door->wake.data = door;
-    uv_async_init(server->loop, &door->wake, on_wake);
+    int error = uv_async_init(server->loop, &door->wake, on_wake);
+    if (error) {
+        free(door);
+        return server_no_wake(error, fault);
+    }
     *out = door;
     return listen_on_all(door, fault);
 }

@@ -106,20 +106,24 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* --- starting -------------------------------------------------------------------- */
 
-static void open_handles(struct frontend *frontend)
+static enum status open_handles(struct frontend *frontend, struct fault *fault)
 {
     uv_loop_t *loop = frontend->server.loop;
     frontend->terminate.data = frontend;
     frontend->interrupt.data = frontend;
     frontend->deadline.data = frontend;
     frontend->turn.data = frontend;
-    uv_signal_init(loop, &frontend->terminate);
-    uv_signal_init(loop, &frontend->interrupt);
     uv_timer_init(loop, &frontend->deadline);
     uv_check_init(loop, &frontend->turn);
-    uv_signal_start(&frontend->terminate, on_signal, SIGTERM);
-    uv_signal_start(&frontend->interrupt, on_signal, SIGINT);
     uv_check_start(&frontend->turn, on_turn);
+    int error = uv_signal_init(loop, &frontend->terminate);
+    if (!error)
+        error = uv_signal_init(loop, &frontend->interrupt);
+    if (!error)
+        error = uv_signal_start(&frontend->terminate, on_signal, SIGTERM);
+    if (!error)
+        error = uv_signal_start(&frontend->interrupt, on_signal, SIGINT);
+    return error ? server_no_wake(error, fault) : STATUS_OK;
 }
 
 static enum status open_uplink(struct server *server, struct fault *fault)
@@ -166,8 +170,9 @@ static enum status start(struct frontend *frontend, const struct config *config,
     enum status status = text_model_open(&server->model, config, fault);
     if (status != STATUS_OK)
         return status;
-    open_handles(frontend);
-    status = open_uplink(server, fault);
+    status = open_handles(frontend, fault);
+    if (status == STATUS_OK)
+        status = open_uplink(server, fault);
     if (status == STATUS_OK)
         status = door_open(&server->door, server, fault);
     if (status == STATUS_OK)

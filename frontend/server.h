@@ -36,4 +36,12 @@ struct server {
     char read_buffer[SERVER_READ_BYTES]; /* of whichever connection is being read */
 };
 
+/* The loop has no means to be woken: error is libuv's. */
+static inline enum status server_no_wake(int error, struct fault *fault)
+{
+    return fault_set(fault, STATUS_IO, NULL,
+                     "The event loop cannot be woken by signals and messages: %s.",
+                     uv_strerror(error));
+}
+
 #endif

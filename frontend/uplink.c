@@ -3,6 +3,7 @@
 #include "common/base/invariant.h"
 #include "common/base/time_units.h"
 #include "common/os/log.h"
+#include "frontend/server.h"
 #include "frontend/uplink_internal.h"
 #include <stdlib.h>
 #include <sys/random.h>
@@ -296,13 +297,17 @@ static uint64_t draw_identity(void)
     return identity;
 }
 
-static void open_handles(struct uplink *uplink, uv_loop_t *loop)
+static enum status open_handles(struct uplink *uplink, uv_loop_t *loop,
+                                struct fault *fault)
 {
-    uv_async_init(loop, &uplink->calls_wake, on_wake);
+    int error = uv_async_init(loop, &uplink->calls_wake, on_wake);
+    if (error)
+        return server_no_wake(error, fault);
     uv_timer_init(loop, &uplink->beat);
     uplink->calls_wake.data = uplink;
     uplink->beat.data = uplink;
     uplink->handles_open = 2;
+    return STATUS_OK;
 }
 
 enum status uplink_open(struct uplink **out, uv_loop_t *loop, const char *url,
@@ -317,11 +322,11 @@ enum status uplink_open(struct uplink **out, uv_loop_t *loop, const char *url,
     uplink->context_length = context_length;
     buffer_init(&uplink->out, MESSAGE_BYTES_MAX);
     buffer_init(&uplink->arena, MESSAGE_BYTES_MAX);
-    open_handles(uplink, loop);
     *out = uplink;
-    enum status status =
-        link_client_open(&uplink->calls_link, url, CONTEXTS, MESSAGE_BYTES_MAX,
-                         TIMEOUT_MS, wake, uplink, fault);
+    enum status status = open_handles(uplink, loop, fault);
+    if (status == STATUS_OK)
+        status = link_client_open(&uplink->calls_link, url, CONTEXTS, MESSAGE_BYTES_MAX,
+                                  TIMEOUT_MS, wake, uplink, fault);
     if (status == STATUS_OK)
         status = uplink_poll_open(uplink, loop, url, fault);
     if (status == STATUS_OK)

@@ -3,6 +3,7 @@
 
 #include "common/base/invariant.h"
 #include "common/os/log.h"
+#include "frontend/server.h"
 
 #define HOLD_MS    5000  /* one message in so long while nothing happens */
 #define TIMEOUT_MS 15000 /* far above the hold: only a lost reply takes so long */
@@ -107,7 +108,9 @@ static void wake(void *data)
 enum status uplink_poll_open(struct uplink *uplink, uv_loop_t *loop, const char *url,
                              struct fault *fault)
 {
-    uv_async_init(loop, &uplink->poll_wake, on_wake);
+    int error = uv_async_init(loop, &uplink->poll_wake, on_wake);
+    if (error)
+        return server_no_wake(error, fault);
     uv_timer_init(loop, &uplink->poll_pause);
     uplink->poll_wake.data = uplink;
     uplink->poll_pause.data = uplink;

@@ -9,6 +9,7 @@
 #include "tools/serve/leftovers.h"
 #include "tools/serve/notify.h"
 #include "tools/serve/readiness.h"
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -293,6 +294,11 @@ int supervise(const struct config *config)
     }
     signals_of_ours(&set);
     supervisor.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (supervisor.signals < 0) {
+        log_error("signals cannot be received: %s", strerror(errno));
+        instance_lock_release(&lock);
+        return EXIT_FAILURE;
+    }
     while (supervisor.phase != STOPPING || supervisor.stopping < CHILDREN) {
         turn(&supervisor);
         if (supervisor.phase != STOPPING || supervisor.stopping < CHILDREN)
