@@ -48,9 +48,9 @@ enum status activations_init(struct activations *activations, const struct model
     struct attention_parameters attention = {.query_heads_count = shape->heads_count,
                                              .kv_heads_count = shape->kv_heads_count,
                                              .key_length = shape->key_length};
-    struct activations *a = activations;
-    memset(a, 0, sizeof *a);
-    a->attention_scratch_floats = attention_scratch_floats(&attention, context_length);
+    memset(activations, 0, sizeof *activations);
+    activations->attention_scratch_floats =
+        attention_scratch_floats(&attention, context_length);
     uint64_t rows = matmul_padded_rows(rows_max);
     uint64_t logit_rows = matmul_padded_rows(logit_rows_max);
     uint64_t embedding = rows * shape->embedding_length;
@@ -59,21 +59,22 @@ enum status activations_init(struct activations *activations, const struct model
     uint64_t forward = rows * shape->feed_forward_length;
     uint64_t angles = rows * model->rotations_count * model->rotated_pairs_count;
     const struct piece pieces[] = {
-        {&a->hidden, embedding},
-        {&a->normed, embedding},
-        {&a->added, embedding},
-        {&a->queries, queries},
-        {&a->keys, keys},
-        {&a->values, keys},
-        {&a->attended, queries},
-        {&a->gate, forward},
-        {&a->up, forward},
-        {&a->cosines, angles},
-        {&a->sines, angles},
-        {&a->sampled, logit_rows * shape->embedding_length},
-        {&a->logits, logit_rows * shape->vocabulary_count},
-        {&a->attention_scratch, a->attention_scratch_floats * threads_count}};
-    return allocate(a, pieces, sizeof pieces / sizeof pieces[0], fault);
+        {&activations->hidden, embedding},
+        {&activations->normed, embedding},
+        {&activations->added, embedding},
+        {&activations->queries, queries},
+        {&activations->keys, keys},
+        {&activations->values, keys},
+        {&activations->attended, queries},
+        {&activations->gate, forward},
+        {&activations->up, forward},
+        {&activations->cosines, angles},
+        {&activations->sines, angles},
+        {&activations->sampled, logit_rows * shape->embedding_length},
+        {&activations->logits, logit_rows * shape->vocabulary_count},
+        {&activations->attention_scratch,
+         activations->attention_scratch_floats * threads_count}};
+    return allocate(activations, pieces, sizeof pieces / sizeof pieces[0], fault);
 }
 
 void activations_fini(struct activations *activations)

@@ -42,10 +42,10 @@ static float *angles_row(const struct forward *forward, float *array, uint32_t r
 
 static void norm_row(const struct forward *forward, const float *weight, uint32_t row)
 {
-    const struct activations *a = &forward->activations;
-    vector_rms_norm(embedding_row(forward, a->hidden, row), weight,
+    const struct activations *activations = &forward->activations;
+    vector_rms_norm(embedding_row(forward, activations->hidden, row), weight,
                     forward->model->shape.embedding_length, forward->model->norm_epsilon,
-                    embedding_row(forward, a->normed, row));
+                    embedding_row(forward, activations->normed, row));
 }
 
 /* --- the beginning: embeddings, angles, first norm ---------------------------------- */
@@ -55,18 +55,18 @@ static void embed_rows(void *context, uint32_t chunk, uint32_t thread)
     (void)thread;
     const struct forward *forward = context;
     const struct model *model = forward->model;
-    const struct activations *a = &forward->activations;
+    const struct activations *activations = &forward->activations;
     struct row_range range = chunk_rows(forward, chunk);
     for (uint32_t row = range.first; row < range.end; row++) {
-        float *hidden = embedding_row(forward, a->hidden, row);
+        float *hidden = embedding_row(forward, activations->hidden, row);
         matrix_row(&model->embedding, forward->batch->row_token[row], hidden);
         if (model->embedding_scale != 1.0f)
             vector_scale(hidden, model->embedding_scale, model->shape.embedding_length);
         for (uint32_t i = 0; i < model->rotations_count; i++)
             rope_angles(model->rotations[i].frequencies, model->rotated_pairs_count,
                         model->rotations[i].magnitude, forward->batch->row_position[row],
-                        angles_row(forward, a->cosines, row, i),
-                        angles_row(forward, a->sines, row, i));
+                        angles_row(forward, activations->cosines, row, i),
+                        angles_row(forward, activations->sines, row, i));
         norm_row(forward, model->layers[0].attention_norm, row);
     }
 }
@@ -87,17 +87,20 @@ static void place_row(const struct forward *forward, uint32_t row)
 {
     const struct model *model = forward->model;
     const struct model_shape *shape = &model->shape;
-    const struct activations *a = &forward->activations;
+    const struct activations *activations = &forward->activations;
     const struct layer *layer = forward->layer;
     uint64_t kv_floats = (uint64_t)shape->kv_heads_count * shape->key_length;
-    float *queries = a->queries + (uint64_t)row * shape->heads_count * shape->key_length;
-    float *keys = a->keys + row * kv_floats, *values = a->values + row * kv_floats;
+    float *queries =
+        activations->queries + (uint64_t)row * shape->heads_count * shape->key_length;
+    float *keys = activations->keys + row * kv_floats,
+          *values = activations->values + row * kv_floats;
     if (model->architecture->head_norms) {
         norm_heads(forward, queries, shape->heads_count, layer->query_norm);
         norm_heads(forward, keys, shape->kv_heads_count, layer->key_norm);
     }
-    const float *cosines = angles_row(forward, a->cosines, row, layer->rotation);
-    const float *sines = angles_row(forward, a->sines, row, layer->rotation);
+    const float *cosines =
+        angles_row(forward, activations->cosines, row, layer->rotation);
+    const float *sines = angles_row(forward, activations->sines, row, layer->rotation);
     enum rope_style style = model->architecture->rope_style;
     rope_rotate(queries, shape->heads_count, shape->key_length, style,
                 model->rotated_pairs_count, cosines, sines);
@@ -135,7 +138,7 @@ static struct attention_parameters attention_of(const struct forward *forward)
 static void attend(void *context, uint32_t chunk, uint32_t thread)
 {
     const struct forward *forward = context;
-    const struct activations *a = &forward->activations;
+    const struct activations *activations = &forward->activations;
     const struct batch *batch = forward->batch;
     struct attention_parameters parameters = attention_of(forward);
     const struct row_tile *tile = &batch->tiles[chunk / parameters.kv_heads_count];
@@ -143,8 +146,9 @@ static void attend(void *context, uint32_t chunk, uint32_t thread)
         (uint64_t)tile->row * parameters.query_heads_count * parameters.key_length;
     attention_run(&parameters, &batch->sequence_view[tile->sequence],
                   chunk % parameters.kv_heads_count, tile->position, tile->rows_count,
-                  a->queries + first, a->attended + first,
-                  a->attention_scratch + thread * a->attention_scratch_floats,
+                  activations->queries + first, activations->attended + first,
+                  activations->attention_scratch +
+                      thread * activations->attention_scratch_floats,
                   forward->context_length);
 }
 
@@ -153,12 +157,12 @@ static void attend(void *context, uint32_t chunk, uint32_t thread)
 static void add_row(const struct forward *forward, const float *post_norm, uint32_t row)
 {
     const struct model *model = forward->model;
-    const struct activations *a = &forward->activations;
-    float *added = embedding_row(forward, a->added, row);
+    const struct activations *activations = &forward->activations;
+    float *added = embedding_row(forward, activations->added, row);
     if (post_norm != NULL)
         vector_rms_norm(added, post_norm, model->shape.embedding_length,
                         model->norm_epsilon, added);
-    vector_add(embedding_row(forward, a->hidden, row), added,
+    vector_add(embedding_row(forward, activations->hidden, row), added,
                model->shape.embedding_length);
 }
 
@@ -192,10 +196,10 @@ static void activate_rows(void *context, uint32_t chunk, uint32_t thread)
 {
     (void)thread;
     const struct forward *forward = context;
-    const struct activations *a = &forward->activations;
+    const struct activations *activations = &forward->activations;
     uint64_t length = forward->model->shape.feed_forward_length;
-    float *gate = a->gate + chunk * length;
-    const float *up = a->up + chunk * length;
+    float *gate = activations->gate + chunk * length;
+    const float *up = activations->up + chunk * length;
     if (forward->model->architecture->activation == ACTIVATION_SILU)
         vector_silu_multiply(gate, up, length);
     else
@@ -215,35 +219,36 @@ static void multiply(struct forward *forward, const struct matmul_job *jobs,
 static void run_attention(struct forward *forward)
 {
     const struct layer *layer = forward->layer;
-    const struct activations *a = &forward->activations;
+    const struct activations *activations = &forward->activations;
     uint32_t rows = forward->batch->rows_count;
-    const struct matmul_job inputs[] = {{&layer->query, layer->query_bias, a->queries},
-                                        {&layer->key, layer->key_bias, a->keys},
-                                        {&layer->value, layer->value_bias, a->values}};
+    const struct matmul_job inputs[] = {
+        {&layer->query, layer->query_bias, activations->queries},
+        {&layer->key, layer->key_bias, activations->keys},
+        {&layer->value, layer->value_bias, activations->values}};
     const struct matmul_job output = {&layer->attention_output,
-                                      layer->attention_output_bias, a->added};
-    multiply(forward, inputs, 3, a->normed, rows);
+                                      layer->attention_output_bias, activations->added};
+    multiply(forward, inputs, 3, activations->normed, rows);
     run_rows(forward, place_rows);
     uint64_t begin_ns = clock_monotonic_ns();
     team_run(forward->team,
              forward->batch->tiles_count * forward->model->shape.kv_heads_count, attend,
              forward);
     forward->attention_ns += clock_monotonic_ns() - begin_ns;
-    multiply(forward, &output, 1, a->attended, rows);
+    multiply(forward, &output, 1, activations->attended, rows);
     run_rows(forward, add_attention_rows);
 }
 
 static void run_feed_forward(struct forward *forward)
 {
     const struct layer *layer = forward->layer;
-    const struct activations *a = &forward->activations;
+    const struct activations *activations = &forward->activations;
     uint32_t rows = forward->batch->rows_count;
-    const struct matmul_job inputs[] = {{&layer->gate, NULL, a->gate},
-                                        {&layer->up, NULL, a->up}};
-    const struct matmul_job output = {&layer->down, NULL, a->added};
-    multiply(forward, inputs, 2, a->normed, rows);
+    const struct matmul_job inputs[] = {{&layer->gate, NULL, activations->gate},
+                                        {&layer->up, NULL, activations->up}};
+    const struct matmul_job output = {&layer->down, NULL, activations->added};
+    multiply(forward, inputs, 2, activations->normed, rows);
     team_run(forward->team, rows, activate_rows, forward);
-    multiply(forward, &output, 1, a->gate, rows);
+    multiply(forward, &output, 1, activations->gate, rows);
     run_rows(forward, add_feed_forward_rows);
 }
 
@@ -262,15 +267,17 @@ void forward_run(struct forward *forward, const struct batch *batch)
 void forward_logits(struct forward *forward, const uint32_t *rows, uint32_t rows_count)
 {
     const struct model *model = forward->model;
-    const struct activations *a = &forward->activations;
+    const struct activations *activations = &forward->activations;
     uint64_t vocabulary = model->shape.vocabulary_count;
     for (uint32_t i = 0; i < rows_count; i++)
-        vector_rms_norm(embedding_row(forward, a->hidden, rows[i]), model->output_norm,
-                        model->shape.embedding_length, model->norm_epsilon,
-                        embedding_row(forward, a->sampled, i));
-    const struct matmul_job job = {&model->head, NULL, a->logits};
-    multiply(forward, &job, 1, a->sampled, rows_count);
+        vector_rms_norm(embedding_row(forward, activations->hidden, rows[i]),
+                        model->output_norm, model->shape.embedding_length,
+                        model->norm_epsilon,
+                        embedding_row(forward, activations->sampled, i));
+    const struct matmul_job job = {&model->head, NULL, activations->logits};
+    multiply(forward, &job, 1, activations->sampled, rows_count);
     if (model->logit_softcap != 0.0f)
         for (uint32_t i = 0; i < rows_count; i++)
-            vector_softcap(a->logits + i * vocabulary, model->logit_softcap, vocabulary);
+            vector_softcap(activations->logits + i * vocabulary, model->logit_softcap,
+                           vocabulary);
 }
