@@ -9,7 +9,7 @@
 #include "common/base/buffer.h"
 #include "common/text/detokenizer.h"
 #include "common/text/tokenizer_gguf.h"
-#include "tests/golden/golden_model.h"
+#include "tests/text/reference_model.h"
 #include <stdio.h>
 #include <time.h>
 
@@ -98,17 +98,7 @@ int main(int argc, char **argv)
 {
     if (argc != 3)
         return 2;
-    char path[4096];
-    golden_model_path(argv[1], argv[2], path, sizeof path);
-    struct gguf *gguf;
-    struct tokenizer *tokenizer;
-    struct fault fault;
-    if (gguf_open(&gguf, path, &fault) != STATUS_OK ||
-        tokenizer_gguf_create(&tokenizer, gguf, &fault) != STATUS_OK) {
-        printf("%s\n", fault.sentence);
-        return 1;
-    }
-    gguf_close(gguf);
+    struct tokenizer *tokenizer = reference_model_tokenizer(argv[1], argv[2]);
     bool right = runs_come_back(tokenizer);
     right &= is_linear(tokenizer, "It was a cold evening, and nobody came. ", 2500, 1.0);
     right &= is_linear(tokenizer, "<|im_start|>user<start_of_turn>\nhello<end_of_turn>\n",

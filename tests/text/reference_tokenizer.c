@@ -7,7 +7,7 @@
  */
 #include "common/text/detokenizer.h"
 #include "common/text/tokenizer_gguf.h"
-#include "tests/golden/golden_model.h"
+#include "tests/text/reference_model.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,17 +107,7 @@ int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
-    char path[4096];
-    golden_model_path(argv[1], argv[2], path, sizeof path);
-    struct gguf *gguf;
-    struct tokenizer *tokenizer;
-    struct fault fault;
-    if (gguf_open(&gguf, path, &fault) != STATUS_OK ||
-        tokenizer_gguf_create(&tokenizer, gguf, &fault) != STATUS_OK) {
-        printf("%s\n", fault.sentence);
-        return 1;
-    }
-    gguf_close(gguf);
+    struct tokenizer *tokenizer = reference_model_tokenizer(argv[1], argv[2]);
     int result = check_file(tokenizer, argv[3]);
     tokenizer_destroy(tokenizer);
     return result;
