@@ -7,6 +7,9 @@ gemma=$cache/gemma-3-270m-q4_k_m.gguf
 llhttp=$cache/llhttp-9.4.3
 requirements=tests/requirements.txt
 
+# Where rustup puts cargo, for shells that were not told so.
+export PATH="$PATH:$HOME/.cargo/bin"
+
 say() {
     printf '%s\n' "== $*"
 }
