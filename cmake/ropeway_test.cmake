@@ -5,7 +5,7 @@ function(ropeway_test name)
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE ${T_LIBRARIES} PkgConfig::CRITERION)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS unit
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit
     ENVIRONMENT "ASAN_OPTIONS=abort_on_error=1")
 endfunction()
 
