@@ -1,11 +1,11 @@
 /* boundary.h - what happens between two iterations: who leaves, who runs, who joins.
  *
- * Layer:   scheduler/core (pure arithmetic on the caller's arrays).
- * Source:  the course's iteration boundary: its names, rules and values are tested as it
- *          states them (tests/scheduler/course.json).
+ * Layer:   scheduler/core (pure arithmetic; inputs are read, results are the caller's).
+ * Source:  the course's iteration boundary: its names, rules, sentences and values are
+ *          tested as it states them (tests/scheduler/course.json; docs/COURSE.md).
  * Use:     production plans with form_iteration_batch, trim_prefill set. It releases and
  *          advances in settle.c by the same rules, but on shared memory and so that they
- *          may be repeated.
+ *          may be repeated. The step scheduler (step_scheduler.h) uses all of them.
  */
 #ifndef ROPEWAY_SCHEDULER_CORE_BOUNDARY_H
 #define ROPEWAY_SCHEDULER_CORE_BOUNDARY_H
@@ -43,9 +43,19 @@ struct iteration_limits {
     bool trim_prefill;
 };
 
-struct iteration_outcome {
-    uint32_t admitted_count; /* the first so many of waiting joined */
-    uint32_t blocked_reason; /* enum block_reason of the next of waiting */
+struct iteration_batch {
+    struct iteration_request *batch;    /* the caller's memory: [active + waiting] */
+    struct iteration_request *terminal; /* the caller's: [active]; may be NULL when none
+                                           of active is terminal */
+    const struct iteration_request *waiting; /* what is left of the input's */
+    uint32_t batch_count; /* the active ones in their order, then the admitted ones */
+    uint32_t admitted_count;
+    uint32_t terminal_count;
+    uint32_t waiting_count;
+    struct {
+        uint32_t id;     /* the head of waiting */
+        uint32_t reason; /* enum block_reason; BLOCKED_NOT: nobody was refused */
+    } blocked;
     uint32_t released_kv_blocks;
     int64_t free_slots;
     int64_t free_kv_blocks;
@@ -57,27 +67,34 @@ enum status iteration_token_demand(const struct iteration_request *request,
                                    int64_t prefill_chunk_size, int64_t *demand,
                                    struct fault *fault);
 
-/* Moves the terminal ones of active behind the others, both in their order; *kept_count
- * of them stay. Returns the blocks that the terminal ones held. scratch has count
- * elements. */
-uint32_t release_terminal_requests(struct iteration_request *active, uint32_t count,
-                                   struct iteration_request *scratch,
-                                   uint32_t *kept_count);
+/* Parts active into kept and terminal, both in its order and with room for all of it.
+ * Returns the blocks that the terminal ones held. kept may be active itself; terminal may
+ * be NULL when there is none. */
+uint32_t release_terminal_requests(const struct iteration_request *active,
+                                   uint32_t active_count, struct iteration_request *kept,
+                                   uint32_t *kept_count,
+                                   struct iteration_request *terminal,
+                                   uint32_t *terminal_count);
 
 /* The first gate of slot, kv_blocks, token_budget that refuses, or BLOCKED_NOT. */
 enum block_reason admission_gate(int64_t free_slots, int64_t free_kv_blocks,
                                  int64_t free_token_budget, int64_t kv_blocks,
                                  int64_t demand);
 
-/* Schedules active, none of which is terminal, then admits from the head of waiting. Sets
- * scheduled_tokens of both. released_kv_blocks are free again at this boundary. */
-enum status form_iteration_batch(struct iteration_request *active, uint32_t active_count,
-                                 struct iteration_request *waiting,
-                                 uint32_t waiting_count, uint32_t released_kv_blocks,
+/* Releases the terminal ones of active, whose blocks are free again at this boundary;
+ * schedules the others; then admits from the head of waiting. scheduled_tokens is set in
+ * batch. The caller has set batch's two memories; all else of it is written here, and
+ * means nothing after an error. */
+enum status form_iteration_batch(const struct iteration_request *active,
+                                 uint32_t active_count,
+                                 const struct iteration_request *waiting,
+                                 uint32_t waiting_count,
                                  const struct iteration_limits *limits,
-                                 struct iteration_outcome *outcome, struct fault *fault);
+                                 struct iteration_batch *batch, struct fault *fault);
 
-/* After the forward pass: takes scheduled_tokens off the phase's remainder. */
-enum status advance_iteration(struct iteration_request *request, struct fault *fault);
+/* After the forward pass: request with its scheduled_tokens taken off the phase's
+ * remainder. advanced may be request itself. */
+enum status advance_iteration(const struct iteration_request *request,
+                              struct iteration_request *advanced, struct fault *fault);
 
 #endif

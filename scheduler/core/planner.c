@@ -188,9 +188,10 @@ static void post(struct scheduler *scheduler, uint32_t slot, uint32_t worker,
                                                              .b = step->sequences_count});
 }
 
-/* What the boundary decides: the active ones' rows, and how many candidates join. */
-static struct iteration_outcome decide(struct scheduler *scheduler, uint32_t active_count,
-                                       uint32_t candidates_count)
+/* What the boundary decides: the active ones' rows, and how many candidates join. None of
+ * the active is terminal: settle.c released those that ended. */
+static struct iteration_batch decide(struct scheduler *scheduler, uint32_t active_count,
+                                     uint32_t candidates_count)
 {
     struct iteration_limits limits = {
         .max_batch_size = (int64_t)scheduler->geometry->step_sequences_max -
@@ -199,13 +200,13 @@ static struct iteration_outcome decide(struct scheduler *scheduler, uint32_t act
         .max_num_batched_tokens = scheduler->geometry->step_rows_max,
         .prefill_chunk_size = scheduler->options.prefill_chunk,
         .trim_prefill = true};
-    struct iteration_outcome outcome;
+    struct iteration_batch batch = {.batch = scheduler->batch};
     struct fault fault;
     enum status status =
         form_iteration_batch(scheduler->active, active_count, scheduler->candidates,
-                             candidates_count, 0, &limits, &outcome, &fault);
+                             candidates_count, &limits, &batch, &fault);
     INVARIANT(status == STATUS_OK);
-    return outcome;
+    return batch;
 }
 
 uint32_t scheduler_plan(struct scheduler *scheduler, uint32_t worker, uint64_t now_ns)
@@ -222,17 +223,16 @@ uint32_t scheduler_plan(struct scheduler *scheduler, uint32_t worker, uint64_t n
     uint32_t slot = free_step(scheduler);
     if (slot == STEP_NONE || active_count + candidates_count == 0)
         return STEP_NONE;
-    struct iteration_outcome outcome = decide(scheduler, active_count, candidates_count);
-    for (uint32_t i = 0; i < outcome.admitted_count; i++)
-        admit(scheduler, &scheduler->candidates[i], now_ns);
+    struct iteration_batch batch = decide(scheduler, active_count, candidates_count);
+    for (uint32_t i = active_count; i < batch.batch_count; i++)
+        admit(scheduler, &batch.batch[i], now_ns);
     if (!among_suspects)
-        note_blocked(scheduler, outcome.blocked_reason, now_ns);
+        note_blocked(scheduler, batch.blocked.reason, now_ns);
     struct step_view view = step_at(&scheduler->control, slot);
     /* Whoever sees a part of the new step sees that the old one is committed, too. */
     atomic_thread_fence(memory_order_release);
     view.step->rows_count = view.step->sequences_count = view.step->attempt = 0;
-    fill(scheduler, slot, &view, scheduler->active, active_count);
-    fill(scheduler, slot, &view, scheduler->candidates, outcome.admitted_count);
+    fill(scheduler, slot, &view, batch.batch, batch.batch_count);
     if (view.step->sequences_count == 0)
         return STEP_NONE;
     post(scheduler, slot, worker, &view, now_ns);

@@ -44,10 +44,11 @@ static bool allocate(struct scheduler *scheduler, uint64_t secret)
     scheduler->active = calloc(slots_count, sizeof *scheduler->active);
     scheduler->candidates =
         calloc((size_t)slots_count + 1, sizeof *scheduler->candidates);
+    scheduler->batch = calloc(2 * (size_t)slots_count + 1, sizeof *scheduler->batch);
     return scheduler->derived != NULL && scheduler->rebuilt != NULL &&
            scheduler->news_nodes != NULL && scheduler->end_told != NULL &&
            scheduler->waits_at_arrival != NULL && scheduler->active != NULL &&
-           scheduler->candidates != NULL;
+           scheduler->candidates != NULL && scheduler->batch != NULL;
 }
 
 enum status scheduler_create(struct scheduler **out, const struct control *control,
@@ -83,6 +84,7 @@ void scheduler_destroy(struct scheduler *scheduler)
 {
     if (scheduler == NULL)
         return;
+    free(scheduler->batch);
     free(scheduler->candidates);
     free(scheduler->active);
     free(scheduler->waits_at_arrival);

@@ -29,6 +29,7 @@ struct scheduler {
     uint64_t (*waits_at_arrival)[BLOCK_REASONS]; /* [records_count] */
     struct iteration_request *active;            /* [slots] */
     struct iteration_request *candidates;        /* [slots + 1] */
+    struct iteration_request *batch;             /* [2 * slots + 1]: room for both */
     struct wait_clock wait_clock;
     uint64_t next_expiry_ns; /* no request's time is up before this */
     uint64_t last_finish_ns;

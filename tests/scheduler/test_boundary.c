@@ -16,15 +16,34 @@ static void forget_course(void)
 
 TestSuite(boundary, .fini = forget_course);
 
-static json_t *boundary_cases(const char *function)
+static json_t *course_of(const char *function)
 {
     json_error_t error;
+    json_decref(course);
     course = json_load_file(COURSE_JSON, 0, &error);
     cr_assert_not_null(course, "%s", error.text);
     json_t *boundary = json_object_get(course, "iteration_boundary");
-    json_t *cases = json_object_get(json_object_get(boundary, function), "cases");
+    return json_object_get(boundary, function);
+}
+
+static json_t *boundary_cases(const char *function)
+{
+    json_t *cases = json_object_get(course_of(function), "cases");
     cr_assert_gt(json_array_size(cases), 0);
     return cases;
+}
+
+/* The sentence begins as the file has it: its words in English come first, and the
+ * course's own in brackets behind them. What was wrong may follow. */
+static void assert_sentence(const struct fault *fault, const char *function,
+                            const char *error)
+{
+    json_t *errors = json_object_get(course_of(function), "errors");
+    const char *expected = json_string_value(json_object_get(errors, error));
+    cr_assert_not_null(expected);
+    const char *bracket = strstr(expected, " (course:");
+    size_t size = bracket != NULL ? (size_t)(bracket - expected) : strlen(expected);
+    cr_assert_eq(strncmp(fault->sentence, expected, size), 0, "%s", fault->sentence);
 }
 
 static int64_t number(const json_t *object, const char *key)
@@ -71,6 +90,21 @@ static uint32_t requests_of(const json_t *array,
     return count;
 }
 
+static void assert_unmodified(const struct iteration_request *before,
+                              const struct iteration_request *after, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        cr_assert_eq(after[i].id, before[i].id);
+        cr_assert_eq(after[i].phase, before[i].phase);
+        cr_assert_eq(after[i].status, before[i].status);
+        cr_assert_eq(after[i].kv_blocks, before[i].kv_blocks);
+        cr_assert_eq(after[i].scheduled_tokens, before[i].scheduled_tokens);
+        cr_assert_eq(after[i].remaining_prefill_tokens,
+                     before[i].remaining_prefill_tokens);
+        cr_assert_eq(after[i].remaining_decode_tokens, before[i].remaining_decode_tokens);
+    }
+}
+
 static void assert_ids(const struct iteration_request *requests, uint32_t count,
                        const json_t *ids)
 {
@@ -101,8 +135,10 @@ Test(boundary, a_chunk_that_is_not_positive_is_refused_before_the_phase)
     struct fault fault;
     int64_t demand;
     cr_assert_eq(iteration_token_demand(&request, 0, &demand, &fault), STATUS_INVALID);
+    assert_sentence(&fault, "iteration_token_demand", "chunk");
     cr_assert_str_eq(fault.sentence, "prefill_chunk_size must be positive, not 0");
     cr_assert_eq(iteration_token_demand(&request, 4, &demand, &fault), STATUS_INVALID);
+    assert_sentence(&fault, "iteration_token_demand", "phase");
     cr_assert_str_eq(fault.sentence, "unknown request phase 9");
 }
 
@@ -124,13 +160,41 @@ Test(boundary, terminal_requests_leave_with_their_blocks)
     json_t *cases = boundary_cases("release_terminal_requests"), *c;
     size_t i;
     json_array_foreach (cases, i, c) {
-        struct iteration_request active[REQUESTS_MAX], scratch[REQUESTS_MAX];
-        uint32_t count = requests_of(json_object_get(c, "active"), active), kept;
-        cr_assert_eq(release_terminal_requests(active, count, scratch, &kept),
+        struct iteration_request active[REQUESTS_MAX], before[REQUESTS_MAX],
+            kept[REQUESTS_MAX], terminal[REQUESTS_MAX];
+        uint32_t count = requests_of(json_object_get(c, "active"), active);
+        uint32_t kept_count, terminal_count;
+        memcpy(before, active, sizeof before);
+        cr_assert_eq(release_terminal_requests(active, count, kept, &kept_count, terminal,
+                                               &terminal_count),
                      number(c, "released_kv_blocks"));
-        assert_ids(active, kept, json_object_get(c, "kept"));
-        assert_ids(active + kept, count - kept, json_object_get(c, "terminal"));
+        assert_ids(kept, kept_count, json_object_get(c, "kept"));
+        assert_ids(terminal, terminal_count, json_object_get(c, "terminal"));
+        assert_unmodified(before, active, count);
     }
+}
+
+Test(boundary, every_terminal_state_leaves_and_the_order_is_kept)
+{
+    const struct iteration_request active[6] = {
+        {.id = 0, .status = ITERATION_TIMED_OUT, .kv_blocks = 1},
+        {.id = 1, .status = ITERATION_ACTIVE, .kv_blocks = 10},
+        {.id = 2, .status = ITERATION_COMPLETED, .kv_blocks = 2},
+        {.id = 3, .status = ITERATION_FAILED, .kv_blocks = 3},
+        {.id = 4, .status = ITERATION_ACTIVE, .kv_blocks = 10},
+        {.id = 5, .status = ITERATION_CANCELLED, .kv_blocks = 4}};
+    static const uint32_t kept_ids[] = {1, 4}, terminal_ids[] = {0, 2, 3, 5};
+    struct iteration_request kept[6], terminal[6];
+    uint32_t kept_count, terminal_count;
+    cr_assert_eq(release_terminal_requests(active, 6, kept, &kept_count, terminal,
+                                           &terminal_count),
+                 10);
+    cr_assert_eq(kept_count, 2);
+    for (uint32_t i = 0; i < kept_count; i++)
+        cr_assert_eq(kept[i].id, kept_ids[i]);
+    cr_assert_eq(terminal_count, 4);
+    for (uint32_t i = 0; i < terminal_count; i++)
+        cr_assert_eq(terminal[i].id, terminal_ids[i]);
 }
 
 static struct iteration_limits limits_of(const json_t *c)
@@ -148,22 +212,35 @@ static const char *const reason_names[BLOCK_REASONS] = {[BLOCKED_NOT] = "",
                                                         [BLOCKED_TOKEN_BUDGET] =
                                                             "token_budget"};
 
-static void assert_formed(const json_t *c, struct iteration_request *active,
-                          uint32_t kept, struct iteration_request *waiting,
-                          uint32_t waiting_count, const struct iteration_outcome *outcome)
+/* A batch's own memory, large enough for every case here. */
+struct formed {
+    struct iteration_request memory[2 * REQUESTS_MAX], terminal[REQUESTS_MAX];
+    struct iteration_batch batch;
+    struct fault fault;
+};
+
+static enum status form(struct formed *formed, const struct iteration_request *active,
+                        uint32_t active_count, const struct iteration_request *waiting,
+                        uint32_t waiting_count, const struct iteration_limits *limits)
 {
-    uint32_t admitted = outcome->admitted_count;
-    memcpy(active + kept, waiting, admitted * sizeof *waiting);
-    assert_ids(active, kept + admitted, json_object_get(c, "batch"));
-    assert_ids(waiting + admitted, waiting_count - admitted,
-               json_object_get(c, "waiting_after"));
+    formed->batch =
+        (struct iteration_batch){.batch = formed->memory, .terminal = formed->terminal};
+    return form_iteration_batch(active, active_count, waiting, waiting_count, limits,
+                                &formed->batch, &formed->fault);
+}
+
+static void assert_formed(const json_t *c, const struct iteration_batch *batch)
+{
+    assert_ids(batch->batch, batch->batch_count, json_object_get(c, "batch"));
+    assert_ids(batch->waiting, batch->waiting_count, json_object_get(c, "waiting_after"));
+    assert_ids(batch->terminal, batch->terminal_count, json_object_get(c, "terminal"));
     json_t *blocked = json_array_get(json_object_get(c, "blocked"), 0);
-    cr_assert_str_eq(reason_names[outcome->blocked_reason], text(blocked, "reason"));
-    cr_assert_eq(waiting[admitted].id, (uint32_t)text(blocked, "id")[0]);
-    cr_assert_eq(outcome->released_kv_blocks, number(c, "released_kv_blocks"));
-    cr_assert_eq(outcome->free_slots, number(c, "free_slots"));
-    cr_assert_eq(outcome->free_kv_blocks, number(c, "free_kv_blocks_after"));
-    cr_assert_eq(outcome->free_token_budget, number(c, "free_token_budget"));
+    cr_assert_str_eq(reason_names[batch->blocked.reason], text(blocked, "reason"));
+    cr_assert_eq(batch->blocked.id, (uint32_t)text(blocked, "id")[0]);
+    cr_assert_eq(batch->released_kv_blocks, number(c, "released_kv_blocks"));
+    cr_assert_eq(batch->free_slots, number(c, "free_slots"));
+    cr_assert_eq(batch->free_kv_blocks, number(c, "free_kv_blocks_after"));
+    cr_assert_eq(batch->free_token_budget, number(c, "free_token_budget"));
 }
 
 Test(boundary, a_batch_forms_as_the_course_says)
@@ -171,57 +248,108 @@ Test(boundary, a_batch_forms_as_the_course_says)
     json_t *cases = boundary_cases("form_iteration_batch"), *c;
     size_t i;
     json_array_foreach (cases, i, c) {
-        struct iteration_request active[2 * REQUESTS_MAX], waiting[REQUESTS_MAX],
-            scratch[REQUESTS_MAX];
-        uint32_t active_count = requests_of(json_object_get(c, "active"), active), kept;
+        struct iteration_request active[REQUESTS_MAX], waiting[REQUESTS_MAX],
+            active_before[REQUESTS_MAX], waiting_before[REQUESTS_MAX];
+        uint32_t active_count = requests_of(json_object_get(c, "active"), active);
         uint32_t waiting_count = requests_of(json_object_get(c, "waiting"), waiting);
-        uint32_t released =
-            release_terminal_requests(active, active_count, scratch, &kept);
-        assert_ids(active + kept, active_count - kept, json_object_get(c, "terminal"));
         struct iteration_limits limits = limits_of(c);
-        struct iteration_outcome outcome;
-        struct fault fault;
-        cr_assert_eq(form_iteration_batch(active, kept, waiting, waiting_count, released,
-                                          &limits, &outcome, &fault),
+        struct formed formed;
+        memcpy(active_before, active, sizeof active);
+        memcpy(waiting_before, waiting, sizeof waiting);
+        cr_assert_eq(form(&formed, active, active_count, waiting, waiting_count, &limits),
                      STATUS_OK);
-        assert_formed(c, active, kept, waiting, waiting_count, &outcome);
+        assert_formed(c, &formed.batch);
+        assert_unmodified(active_before, active, active_count);
+        assert_unmodified(waiting_before, waiting, waiting_count);
     }
 }
 
-Test(boundary, blocks_released_now_serve_this_boundarys_admissions)
+static const struct iteration_limits roomy = {.max_batch_size = 8,
+                                              .free_kv_blocks = 8,
+                                              .max_num_batched_tokens = 8,
+                                              .prefill_chunk_size = 4};
+
+Test(boundary, an_admitted_request_is_active_with_its_tokens_scheduled)
 {
-    struct iteration_request waiting = {
-        .phase = PHASE_PREFILL, .kv_blocks = 4, .remaining_prefill_tokens = 2};
+    const struct iteration_request active[1] = {
+        {.id = 1, .phase = PHASE_DECODE, .remaining_decode_tokens = 3}};
+    const struct iteration_request waiting[2] = {
+        {.id = 2,
+         .phase = PHASE_PREFILL,
+         .status = ITERATION_CANCELLED,
+         .kv_blocks = 2,
+         .remaining_prefill_tokens = 9},
+        {.id = 3, .phase = PHASE_PREFILL, .kv_blocks = 3, .remaining_prefill_tokens = 2}};
+    struct formed formed;
+    cr_assert_eq(form(&formed, active, 1, waiting, 2, &roomy), STATUS_OK);
+    cr_assert_eq(formed.batch.batch_count, 3);
+    cr_assert_eq(formed.batch.admitted_count, 2);
+    cr_assert_eq(formed.batch.waiting_count, 0);
+    cr_assert_eq(formed.batch.blocked.reason, BLOCKED_NOT);
+    static const uint32_t tokens[] = {1, 4, 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        cr_assert_eq(formed.memory[i].id, i + 1);
+        cr_assert_eq(formed.memory[i].status, ITERATION_ACTIVE);
+        cr_assert_eq(formed.memory[i].scheduled_tokens, tokens[i]);
+    }
+    cr_assert_eq(formed.batch.free_slots, 5);
+    cr_assert_eq(formed.batch.free_kv_blocks, 3);
+    cr_assert_eq(formed.batch.free_token_budget, 1);
+}
+
+Test(boundary, the_first_refusal_ends_admission)
+{
+    const struct iteration_request waiting[3] = {
+        {.id = 1, .phase = PHASE_DECODE, .kv_blocks = 2, .remaining_decode_tokens = 1},
+        {.id = 2, .phase = PHASE_DECODE, .kv_blocks = 7, .remaining_decode_tokens = 1},
+        {.id = 3, .phase = PHASE_DECODE, .kv_blocks = 1, .remaining_decode_tokens = 1}};
+    struct formed formed;
+    cr_assert_eq(form(&formed, NULL, 0, waiting, 3, &roomy), STATUS_OK);
+    cr_assert_eq(formed.batch.batch_count, 1);
+    cr_assert_eq(formed.batch.blocked.id, 2);
+    cr_assert_eq(formed.batch.blocked.reason, BLOCKED_KV_BLOCKS);
+    cr_assert_eq(formed.batch.waiting_count, 2);
+    cr_assert_eq(formed.batch.waiting[1].id, 3);
+}
+
+Test(boundary, blocks_and_slots_released_now_serve_this_boundarys_admissions)
+{
+    const struct iteration_request active = {
+        .id = 1, .phase = PHASE_DECODE, .kv_blocks = 3, .status = ITERATION_COMPLETED};
+    const struct iteration_request waiting = {
+        .id = 2, .phase = PHASE_PREFILL, .kv_blocks = 4, .remaining_prefill_tokens = 2};
     struct iteration_limits limits = {.max_batch_size = 1,
                                       .free_kv_blocks = 1,
                                       .max_num_batched_tokens = 8,
                                       .prefill_chunk_size = 8};
-    struct iteration_outcome outcome;
-    struct fault fault;
-    cr_assert_eq(form_iteration_batch(NULL, 0, &waiting, 1, 3, &limits, &outcome, &fault),
-                 STATUS_OK);
-    cr_assert_eq(outcome.admitted_count, 1);
-    cr_assert_eq(outcome.free_kv_blocks, 0);
+    struct formed formed;
+    cr_assert_eq(form(&formed, &active, 1, &waiting, 1, &limits), STATUS_OK);
+    cr_assert_eq(formed.batch.terminal_count, 1);
+    cr_assert_eq(formed.batch.released_kv_blocks, 3);
+    cr_assert_eq(formed.batch.admitted_count, 1);
+    cr_assert_eq(formed.batch.free_kv_blocks, 0);
 }
 
 Test(boundary, active_requests_over_the_budget_are_an_error)
 {
-    struct iteration_request active[2] = {
+    const struct iteration_request active[2] = {
         {.phase = PHASE_DECODE, .remaining_decode_tokens = 1},
         {.phase = PHASE_PREFILL, .remaining_prefill_tokens = 4}};
     struct iteration_limits limits = {
         .max_batch_size = 2, .max_num_batched_tokens = 4, .prefill_chunk_size = 4};
-    struct iteration_outcome outcome;
-    struct fault fault;
-    cr_assert_eq(form_iteration_batch(active, 2, NULL, 0, 0, &limits, &outcome, &fault),
-                 STATUS_INVALID);
-    cr_assert_str_eq(fault.sentence,
-                     "active requests already exceed this iteration's budget");
+    struct formed formed;
+    cr_assert_eq(form(&formed, active, 2, NULL, 0, &limits), STATUS_INVALID);
+    assert_sentence(&formed.fault, "form_iteration_batch", "over");
+    limits.max_num_batched_tokens = 5;
+    cr_assert_eq(form(&formed, active, 2, NULL, 0, &limits), STATUS_OK);
+    limits.max_batch_size = 1;
+    cr_assert_eq(form(&formed, active, 2, NULL, 0, &limits), STATUS_INVALID);
+    assert_sentence(&formed.fault, "form_iteration_batch", "over");
 }
 
 Test(boundary, a_running_prefill_is_trimmed_to_what_decodes_leave)
 {
-    struct iteration_request active[3] = {
+    const struct iteration_request active[3] = {
         {.phase = PHASE_PREFILL, .remaining_prefill_tokens = 9},
         {.phase = PHASE_PREFILL, .remaining_prefill_tokens = 9},
         {.phase = PHASE_DECODE, .remaining_decode_tokens = 1}};
@@ -229,14 +357,12 @@ Test(boundary, a_running_prefill_is_trimmed_to_what_decodes_leave)
                                       .max_num_batched_tokens = 5,
                                       .prefill_chunk_size = 4,
                                       .trim_prefill = true};
-    struct iteration_outcome outcome;
-    struct fault fault;
-    cr_assert_eq(form_iteration_batch(active, 3, NULL, 0, 0, &limits, &outcome, &fault),
-                 STATUS_OK);
-    cr_assert_eq(active[0].scheduled_tokens, 4);
-    cr_assert_eq(active[1].scheduled_tokens, 0);
-    cr_assert_eq(active[2].scheduled_tokens, 1);
-    cr_assert_eq(outcome.free_token_budget, 0);
+    struct formed formed;
+    cr_assert_eq(form(&formed, active, 3, NULL, 0, &limits), STATUS_OK);
+    cr_assert_eq(formed.memory[0].scheduled_tokens, 4);
+    cr_assert_eq(formed.memory[1].scheduled_tokens, 0);
+    cr_assert_eq(formed.memory[2].scheduled_tokens, 1);
+    cr_assert_eq(formed.batch.free_token_budget, 0);
 }
 
 Test(boundary, the_gates_refuse_in_the_order_slot_blocks_budget)
@@ -253,20 +379,38 @@ Test(boundary, an_iteration_advances_as_the_course_says)
     size_t i;
     json_array_foreach (cases, i, c) {
         struct iteration_request request = request_of(json_object_get(c, "request"));
-        struct fault fault;
         request.scheduled_tokens = (uint32_t)number(c, "scheduled_tokens");
-        cr_assert_eq(advance_iteration(&request, &fault), STATUS_OK);
+        struct iteration_request before = request, advanced;
+        struct fault fault;
+        cr_assert_eq(advance_iteration(&request, &advanced, &fault), STATUS_OK);
+        assert_unmodified(&before, &request, 1);
         if (json_object_get(c, "phase_after") != NULL) {
-            cr_assert_eq(request.phase, phase_of(text(c, "phase_after")));
-            cr_assert_eq(request.remaining_prefill_tokens,
+            cr_assert_eq(advanced.phase, phase_of(text(c, "phase_after")));
+            cr_assert_eq(advanced.status, ITERATION_ACTIVE);
+            cr_assert_eq(advanced.remaining_prefill_tokens,
                          number(c, "remaining_prefill_tokens"));
         } else {
             cr_assert_str_eq(text(c, "status_after"), "completed");
-            cr_assert_eq(request.status, ITERATION_COMPLETED);
-            cr_assert_eq(request.remaining_decode_tokens,
+            cr_assert_eq(advanced.status, ITERATION_COMPLETED);
+            cr_assert_eq(advanced.remaining_decode_tokens,
                          number(c, "remaining_decode_tokens"));
         }
     }
+}
+
+Test(boundary, what_is_left_of_a_phase_keeps_it_going)
+{
+    struct iteration_request request = {
+        .phase = PHASE_PREFILL, .scheduled_tokens = 4, .remaining_prefill_tokens = 9};
+    struct fault fault;
+    cr_assert_eq(advance_iteration(&request, &request, &fault), STATUS_OK);
+    cr_assert_eq(request.phase, PHASE_PREFILL);
+    cr_assert_eq(request.remaining_prefill_tokens, 5);
+    request = (struct iteration_request){
+        .phase = PHASE_DECODE, .scheduled_tokens = 1, .remaining_decode_tokens = 2};
+    cr_assert_eq(advance_iteration(&request, &request, &fault), STATUS_OK);
+    cr_assert_eq(request.status, ITERATION_ACTIVE);
+    cr_assert_eq(request.remaining_decode_tokens, 1);
 }
 
 Test(boundary, more_than_the_phases_remainder_is_an_error)
@@ -275,10 +419,13 @@ Test(boundary, more_than_the_phases_remainder_is_an_error)
                                         .scheduled_tokens = 3,
                                         .remaining_prefill_tokens = 2,
                                         .remaining_decode_tokens = 5};
+    struct iteration_request advanced;
     struct fault fault;
-    cr_assert_eq(advance_iteration(&request, &fault), STATUS_INVALID);
+    cr_assert_eq(advance_iteration(&request, &advanced, &fault), STATUS_INVALID);
+    assert_sentence(&fault, "advance_iteration", "over");
     cr_assert_str_eq(fault.sentence,
-                     "scheduled_tokens 3 exceeds the phase's remaining work 2");
+                     "scheduled_tokens exceeds the phase's remaining work: 3 of 2");
     request.phase = PHASES;
-    cr_assert_eq(advance_iteration(&request, &fault), STATUS_INVALID);
+    cr_assert_eq(advance_iteration(&request, &advanced, &fault), STATUS_INVALID);
+    assert_sentence(&fault, "advance_iteration", "phase");
 }
