@@ -221,12 +221,17 @@ static void take_request(struct door *door, const struct link_request *request)
     json_decref(root);
 }
 
+/* So many a turn of the loop that connections need not wait long. */
 static void on_wake(uv_async_t *async)
 {
     struct door *door = async->data;
     struct link_request request;
-    while (door->link && link_server_next(door->link, &request))
+    for (uint32_t count = 0; count < DOOR_CONTEXTS; count++) {
+        if (!door->link || !link_server_next(door->link, &request))
+            return;
         take_request(door, &request);
+    }
+    uv_async_send(async);
 }
 
 static void wake(void *data)

@@ -37,12 +37,12 @@ void loop_run(struct service *service, const volatile sig_atomic_t *stop)
             tidy(service, now_ns);
             tidy_ns = now_ns + TIDY_INTERVAL_NS;
         }
-        service_receive(service, now_ns);
+        bool more = service_receive(service, now_ns);
         workers_drive(service->workers, now_ns);
         service_answer_held(service, now_ns);
         atomic_store_explicit(&header->heartbeat_ns, now_ns, memory_order_relaxed);
         uint64_t timeout_ns = sleep_ns(service, tidy_ns);
-        if (timeout_ns > 0)
+        if (!more && timeout_ns > 0)
             futex_wait(&header->scheduler_bell, seen, timeout_ns);
     }
 }

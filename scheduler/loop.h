@@ -1,8 +1,8 @@
 /* loop.h - the scheduler's one thread.
  *
- *   turn:  messages -> done steps settled, next ones posted -> held polls answered
- *          -> the dead looked for and the old forgotten (each 100 ms) -> heartbeat
- *          -> sleep on the scheduler's bell
+ *   turn:  the dead looked for and the old forgotten (each 100 ms) -> messages, a bounded
+ *          number -> done steps settled, next ones posted -> held polls answered
+ *          -> heartbeat -> sleep on the scheduler's bell
  *
  * The bell is rung by workers whose step is done, by messages that came in, and by the
  * signal that ends the loop. It is read before the turn begins, so that what rings it

@@ -6,6 +6,9 @@
 #include "scheduler/core/request.h"
 #include <sys/random.h>
 
+/* A message takes microseconds: a flood of them delays a step by a millisecond or so. */
+#define TURN_MESSAGES_MAX 64
+
 void service_init(struct service *service, const struct control *control,
                   struct scheduler *scheduler, struct frontends *frontends,
                   struct workers *workers, uint32_t prefill_chunk)
@@ -277,10 +280,12 @@ static void refuse(struct service *service, const struct fault *fault)
     log_warn("message refused reason=\"%s\"", fault->sentence);
 }
 
-void service_receive(struct service *service, uint64_t now_ns)
+bool service_receive(struct service *service, uint64_t now_ns)
 {
     struct link_request request;
-    while (link_server_next(service->server, &request)) {
+    for (uint32_t count = 0; count < TURN_MESSAGES_MAX; count++) {
+        if (!link_server_next(service->server, &request))
+            return false;
         struct fault fault;
         enum message_op op;
         bool held = false;
@@ -294,6 +299,7 @@ void service_receive(struct service *service, uint64_t now_ns)
         if (!held)
             reply(service, request.context);
     }
+    return true;
 }
 
 void service_answer_held(struct service *service, uint64_t now_ns)

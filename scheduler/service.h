@@ -29,8 +29,9 @@ void service_init(struct service *service, const struct control *control,
                   struct workers *workers, uint32_t prefill_chunk);
 void service_fini(struct service *service);
 
-/* Takes in all messages that have come. */
-void service_receive(struct service *service, uint64_t now_ns);
+/* Takes in messages that have come, so many that steps need not wait long for them. True
+ * when more may be there. */
+bool service_receive(struct service *service, uint64_t now_ns);
 
 /* Answers held polls and drains whose time has come. */
 void service_answer_held(struct service *service, uint64_t now_ns);
