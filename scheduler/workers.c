@@ -175,10 +175,11 @@ void workers_reap(struct workers *workers, uint64_t now_ns)
 static void log_step(const struct workers *workers, uint32_t slot, uint64_t now_ns)
 {
     const struct step *step = step_at(workers->control, slot).step;
-    log_debug("step number=%llu worker=%u sequences=%u rows=%u turn_us=%llu wake_us=%llu "
+    log_debug("step number=%llu worker=%u attempt=%u sequences=%u rows=%u turn_us=%llu "
+              "wake_us=%llu "
               "run_us=%llu matmul_us=%llu attention_us=%llu sample_us=%llu other_us=%llu",
-              (unsigned long long)step->posted, step->worker, step->sequences_count,
-              step->rows_count,
+              (unsigned long long)step->posted, step->worker, step->attempt,
+              step->sequences_count, step->rows_count,
               (unsigned long long)(now_ns - step->posted_ns) / NS_PER_US,
               (unsigned long long)(step->started_ns - step->posted_ns) / NS_PER_US,
               (unsigned long long)(step->finished_ns - step->started_ns) / NS_PER_US,
