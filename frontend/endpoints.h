@@ -16,6 +16,7 @@ typedef void endpoint_handler(struct server *server, struct http_request *reques
 endpoint_handler endpoint_health;      /* GET /health */
 endpoint_handler endpoint_version;     /* GET /version */
 endpoint_handler endpoint_models;      /* GET /v1/models */
+endpoint_handler endpoint_model;       /* GET /v1/models/NAME */
 endpoint_handler endpoint_metrics;     /* GET /metrics */
 endpoint_handler endpoint_completions; /* POST /v1/completions */
 endpoint_handler endpoint_chat;        /* POST /v1/chat/completions */

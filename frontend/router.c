@@ -1,11 +1,16 @@
 #include "frontend/router.h"
 
+#include "common/base/invariant.h"
 #include "frontend/core/openai_error.h"
 #include "frontend/endpoints.h"
 #include "frontend/server.h"
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
+
+#define PATHS_BYTES 256 /* of all routes, in a sentence */
 
 #define GET  (HTTP_METHOD_GET | HTTP_METHOD_HEAD)
 #define POST HTTP_METHOD_POST
@@ -23,16 +28,28 @@ static const struct route routes[] = {
     {"/version", GET, true, "GET, HEAD, OPTIONS", endpoint_version},
     {"/metrics", GET, true, "GET, HEAD, OPTIONS", endpoint_metrics},
     {"/v1/models", GET, false, "GET, HEAD, OPTIONS", endpoint_models},
+    {"/v1/models/*", GET, false, "GET, HEAD, OPTIONS", endpoint_model},
     {"/v1/completions", POST, false, "POST, OPTIONS", endpoint_completions},
     {"/v1/chat/completions", POST, false, "POST, OPTIONS", endpoint_chat},
 };
+
+#define ROUTES_COUNT (sizeof routes / sizeof routes[0])
+
+/* A '*' at the end of a route's path stands for one character or more. */
+static bool is_path_of(const struct route *route, struct span path)
+{
+    size_t size = strlen(route->path) - 1;
+    if (route->path[size] != '*')
+        return span_equal(path, span_of(route->path));
+    return path.size > size && memcmp(path.data, route->path, size) == 0;
+}
 
 static const struct route *find_route(struct span path)
 {
     if (path.size > 1 && path.data[path.size - 1] == '/')
         path.size--;
-    for (size_t row = 0; row < sizeof routes / sizeof routes[0]; row++)
-        if (span_equal(path, span_of(routes[row].path)))
+    for (size_t row = 0; row < ROUTES_COUNT; row++)
+        if (is_path_of(&routes[row], path))
             return &routes[row];
     return NULL;
 }
@@ -72,11 +89,27 @@ static void refuse(struct sink *sink, enum status status, const char *sentence)
     sink_fault(sink, &fault, 0);
 }
 
+/* Whoever opens the server in a browser, or forgets the /v1, learns where to go. */
+static void refuse_path(struct sink *sink)
+{
+    char paths[PATHS_BYTES];
+    size_t size = 0;
+    for (size_t row = 0; row < ROUTES_COUNT; row++)
+        size += (size_t)snprintf(paths + size, sizeof paths - size, "%s%s",
+                                 row ? ", " : "", routes[row].path);
+    INVARIANT(size < sizeof paths);
+    struct fault fault;
+    fault_set(&fault, STATUS_NOT_FOUND, NULL,
+              "There is nothing at this path; ropeway answers at %s.", paths);
+    sink_fault(sink, &fault, 0);
+}
+
 static void refuse_method(struct sink *sink, const struct route *route)
 {
     struct fault fault;
     struct buffer json;
-    fault_set(&fault, STATUS_METHOD, NULL, "This path answers to %s.", route->allow);
+    fault_set(&fault, STATUS_METHOD, NULL, "%s answers to %s.", route->path,
+              route->allow);
     buffer_init(&json, OPENAI_ERROR_BYTES_MAX);
     openai_error_write(&json, &fault);
     struct answer answer = {.code = status_http_code(STATUS_METHOD),
@@ -92,7 +125,7 @@ void router_route(struct server *server, struct http_request *request, struct si
     const struct route *route = find_route(http_request_path(request));
     server->metrics.http_requests_total++;
     if (!route)
-        refuse(sink, STATUS_NOT_FOUND, "There is nothing at this path.");
+        refuse_path(sink);
     else if (request->method == HTTP_METHOD_OPTIONS)
         answer_without_body(sink, 204, route->allow);
     else if (!(request->method & route->methods))

@@ -25,6 +25,15 @@ class Paths(harness.ServiceTest):
         self.assertEqual(self.client.completion("a", model=model["id"], temperature=0),
                          self.client.completion("a", temperature=0))
 
+    def test_a_model_is_found_by_its_name_and_no_other(self):
+        model = self.client.get("/v1/models").json["data"][0]
+        quoted = "".join(f"%{byte:02X}" for byte in model["id"].encode())
+        for name in (model["id"], quoted, model["id"] + "?a=b", model["id"] + "/"):
+            self.assertEqual(self.client.get("/v1/models/" + name).json, model)
+        for name in ("another", model["id"] + "x", model["id"][:-1], "%", quoted + "%0"):
+            reply = self.client.get("/v1/models/" + name)
+            self.assertEqual((reply.status, reply.error["code"]), (404, "model_not_found"))
+
     def test_version_names_the_version(self):
         self.assertRegex(self.client.get("/version").json["version"], r"^\d+\.\d+\.\d+")
 
@@ -39,6 +48,7 @@ class Paths(harness.ServiceTest):
         reply = self.client.get("/v1/nothing")
         self.assertEqual(reply.status, 404)
         self.assertEqual(reply.error["type"], "invalid_request_error")
+        self.assertIn("/v1/chat/completions", reply.error["message"])
 
     def test_a_wrong_method_is_405_and_names_the_right_one(self):
         reply = self.client.get("/v1/completions")
