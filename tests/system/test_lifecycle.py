@@ -174,8 +174,7 @@ class Options(unittest.TestCase):
     def test_a_port_in_use_is_one_sentence(self):
         with Service("--max-model-len", "256") as service:
             ran = self.serve("--port", str(service.port))
-            self.assertNotEqual(ran.returncode, 0)
-            self.assertIn(str(service.port), ran.stderr)
+            self.check_refused(ran, str(service.port))
 
     def test_an_instance_in_use_is_refused_and_the_first_serves_on(self):
         with Service("--max-model-len", "256") as service:

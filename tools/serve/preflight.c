@@ -1,12 +1,18 @@
 #include "tools/serve/preflight.h"
 
+#include "common/os/log.h"
 #include "common/os/shm_region.h"
 #include "scheduler/geometry.h"
 #include "worker/model/model.h"
+#include <errno.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define MIB        (UINT64_C(1) << 20)
 #define SHM_FOLDER "/dev/shm"
@@ -73,6 +79,49 @@ static enum status check_memory(const struct config *config,
     return STATUS_OK;
 }
 
+/* The frontend would say the same, amid what the others say of their own start. */
+static enum status check_port(const struct config *config, struct fault *fault)
+{
+    char service[16];
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found;
+    enum status status = STATUS_OK;
+    const int on = 1;
+    snprintf(service, sizeof service, "%u", config->port);
+    int error = getaddrinfo(config->host, service, &hints, &found);
+    if (error != 0)
+        return fault_set(fault, STATUS_INVALID, "host",
+                         "--host '%.200s' is not known: %s", config->host,
+                         gai_strerror(error));
+    int file = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (file >= 0) {
+        /* As libuv does: connections that linger from a server before are no hindrance. */
+        setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (bind(file, found->ai_addr, found->ai_addrlen) != 0)
+            status =
+                fault_set(fault, STATUS_IO, "port",
+                          "cannot listen on %.200s port %u: %s; choose another --host "
+                          "or --port",
+                          config->host, config->port, strerror(errno));
+        close(file);
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+/* Not wrong, but it refuses what the model could do. */
+static void warn_of_small_pool(const struct config *config,
+                               const struct geometry *geometry,
+                               const struct model_shape *shape)
+{
+    if (config->max_model_len == 0 && geometry->context_length < shape->context_length)
+        log_warn(
+            "the KV cache holds %u tokens of the model's %u: for longer requests give "
+            "a larger --kv-cache-memory or --num-blocks",
+            geometry->context_length, shape->context_length);
+}
+
 enum status preflight(const struct config *config, struct fault *fault)
 {
     struct model model;
@@ -81,8 +130,12 @@ enum status preflight(const struct config *config, struct fault *fault)
     if (status != STATUS_OK)
         return status;
     status = geometry_plan(config, &model.shape, &geometry, fault);
+    if (status == STATUS_OK)
+        status = check_memory(config, &geometry, fault);
+    if (status == STATUS_OK)
+        status = check_port(config, fault);
+    if (status == STATUS_OK)
+        warn_of_small_pool(config, &geometry, &model.shape);
     model_close(&model);
-    if (status != STATUS_OK)
-        return status;
-    return check_memory(config, &geometry, fault);
+    return status;
 }

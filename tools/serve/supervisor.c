@@ -196,7 +196,7 @@ static void announce(const struct config *config, const struct readiness *readin
            readiness->blocks_count, readiness->block_size);
     printf("try:   curl -N %s/v1/chat/completions -H 'Content-Type: application/json' -d "
            "'{\"messages\": [{\"role\": \"user\", \"content\": \"Who are you?\"}], "
-           "\"stream\": true}'\n",
+           "\"stream\": true, \"temperature\": 0.2, \"max_tokens\": 100}'\n",
            url);
     fflush(stdout);
 }
