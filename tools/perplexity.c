@@ -1,4 +1,5 @@
 #include "tools/perplexity.h"
+#include "common/base/exit_codes.h"
 #include "common/base/invariant.h"
 #include "common/os/mapped_file.h"
 #include "common/text/tokenizer_gguf.h"
@@ -186,7 +187,7 @@ struct options {
 };
 
 static const char usage[] =
-    "usage: ropeway perplexity --model GGUF --file TEXT [--window TOKENS] [--threads N]\n"
+    "Usage: ropeway perplexity --model GGUF --file TEXT [--window TOKENS] [--threads N]\n"
     "                          [--json]\n"
     "Prints the mean negative log-likelihood of the text's tokens, each window from an\n"
     "empty cache, and the perplexity. --window 512 by default; --threads: one for each\n"
@@ -219,6 +220,13 @@ static bool parse_number(const char *option, const char *text, uint32_t least,
 
 enum parsed { PARSED, PARSED_HELP, PARSED_WRONG };
 
+static enum parsed refuse(const char *what, const char *why)
+{
+    fprintf(stderr, "ropeway perplexity: %s %s; see ropeway perplexity --help\n", what,
+            why);
+    return PARSED_WRONG;
+}
+
 static enum parsed parse_flag(struct options *options, int flag)
 {
     bool good = true;
@@ -239,10 +247,8 @@ static enum parsed parse_flag(struct options *options, int flag)
     case 'j':
         options->json = true;
         break;
-    case 'h':
-        return PARSED_HELP;
     default:
-        good = false;
+        return PARSED_HELP;
     }
     return good ? PARSED : PARSED_WRONG;
 }
@@ -252,14 +258,22 @@ static enum parsed parse_options(struct options *options, int argc, char **argv)
     enum parsed parsed = PARSED;
     *options =
         (struct options){.window = WINDOW_DEFAULT, .threads = team_threads_default()};
-    optind = 1;
-    for (int flag; (flag = getopt_long(argc, argv, "", flags, NULL)) != -1;)
+    optind = 0; /* glibc: start anew */
+    opterr = 0;
+    for (int flag; (flag = getopt_long_only(argc, argv, ":h", flags, NULL)) != -1;) {
+        if (flag == '?' || flag == ':')
+            return refuse(argv[optind - 1],
+                          flag == ':' ? "needs a value" : "is no option that I know");
         if ((parsed = parse_flag(options, flag)) != PARSED)
             return parsed;
-    if (options->model != NULL && options->file != NULL && optind == argc)
-        return PARSED;
-    fputs(usage, stderr);
-    return PARSED_WRONG;
+    }
+    if (optind != argc)
+        return refuse(argv[optind], "is not an option");
+    if (options->model == NULL)
+        return refuse("--model", "is missing, the GGUF file");
+    if (options->file == NULL)
+        return refuse("--file", "is missing, the text to be foretold");
+    return PARSED;
 }
 
 static void show_progress(void *context, const struct perplexity_result *so_far)
@@ -298,7 +312,7 @@ int perplexity_main(int argc, char **argv)
     if (parsed == PARSED_HELP)
         fputs(usage, stdout);
     if (parsed != PARSED)
-        return parsed == PARSED_HELP ? 0 : 2;
+        return parsed == PARSED_HELP ? EXIT_SUCCESS : EXIT_OPTIONS;
     bool terminal = isatty(STDERR_FILENO);
     enum status status =
         perplexity_measure(options.model, options.file, options.window, options.threads,
@@ -307,8 +321,8 @@ int perplexity_main(int argc, char **argv)
         fputc('\n', stderr);
     if (status != STATUS_OK) {
         fprintf(stderr, "ropeway perplexity: %s\n", fault.sentence);
-        return 1;
+        return EXIT_OPTIONS;
     }
     print_result(&options, &result);
-    return 0;
+    return EXIT_SUCCESS;
 }

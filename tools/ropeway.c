@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < SUBCOMMANDS_COUNT; i++)
         if (strcmp(argv[1], subcommands[i].name) == 0)
             return subcommands[i].main(argc - 1, argv + 1);
-    if (is_any(argv[1], "help", "--help")) {
+    if (is_any(argv[1], "help", "--help") || strcmp(argv[1], "-h") == 0) {
         print_help();
         return EXIT_SUCCESS;
     }

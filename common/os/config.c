@@ -17,7 +17,7 @@
 #define RUNTIME_DIR_MODE 0700
 #define ALL_PERMISSIONS  07777
 #define FLAG_CONFIG      1000 /* getopt's values above those of rows */
-#define FLAG_HELP        1001
+#define FLAG_HELP        'h'  /* above those of rows, too */
 #define FLAG_VERSION     1002
 
 static void set_defaults(struct config *config)
@@ -146,7 +146,8 @@ static enum status walk_flags(struct config *config, enum config_program program
     fill_flags(program, flags);
     optind = 0; /* glibc: start anew */
     opterr = 0;
-    while (!status && (found = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
+    /* _only: -port is --port, and an unknown -word is named whole. */
+    while (!status && (found = getopt_long_only(argc, argv, ":h", flags, NULL)) != -1) {
         if (found == '?' || found == ':')
             return refuse_flag(program, found, argv[optind - 1], fault);
         if (found == FLAG_HELP || found == FLAG_VERSION)

@@ -64,7 +64,7 @@ void config_print_help(enum config_program program)
     printf("  %-*s INI file with the same names, read before environment and flags\n",
            FLAG_COLUMN_WIDTH, "--config FILE");
     printf("  %-*s this text; --version prints the version\n\n", FLAG_COLUMN_WIDTH,
-           "--help");
+           "-h, --help");
     puts("Each option can be given by environment too: ROPEWAY_MAX_NUM_SEQS=8 is\n"
          "--max-num-seqs 8. Defaults < --config FILE < environment < flags.");
 }

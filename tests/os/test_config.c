@@ -67,6 +67,8 @@ Test(config, every_bad_option_is_one_sentence_that_names_it)
     static const struct refusal refusals[] = {
         {{"--max-num-sequences", "3"}, "did you mean --max-num-seqs?"},
         {{"--zzzzzzzz", "3"}, "unknown option --zzzzzzzz"},
+        {{"-zzzz", "3"}, "unknown option -zzzz"},
+        {{"-port", "70000"}, "--port: '70000'"},
         {{"--port"}, "--port needs a value"},
         {{"--port", "70000"}, "--port: '70000' is not a whole number from 0 to 65535"},
         {{"--port=12x"}, "'12x'"},

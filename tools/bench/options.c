@@ -32,7 +32,7 @@ static const struct number_option numbers[] = {
 
 #define NUMBERS_COUNT (sizeof numbers / sizeof *numbers)
 
-enum { FLAG_MODEL = 1000, FLAG_JSON, FLAG_HELP };
+enum { FLAG_HELP = 'h', FLAG_MODEL = 1000, FLAG_JSON };
 
 static uint32_t *number_at(struct bench_options *options, const struct number_option *row)
 {
@@ -180,7 +180,7 @@ enum status bench_options_parse(struct bench_options *options, int argc, char **
     fill_flags(flags);
     optind = 0; /* glibc: start anew */
     opterr = 0;
-    while ((found = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
+    while ((found = getopt_long_only(argc, argv, ":h", flags, NULL)) != -1) {
         if (found == '?' || found == ':')
             return fault_set(fault, STATUS_INVALID, "",
                              "%.64s %s; see ropeway bench --help", argv[optind - 1],
