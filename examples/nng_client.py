@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Asks ropeway over nng: the same fields as over HTTP, in msgpack instead of JSON.
 
-    pip install pynng msgpack
-    ./examples/nng_client.py ipc:///tmp/ropeway-1000-default/frontend.ipc chat "Who are you?"
-    ./examples/nng_client.py URL completion "The capital of France is" --max-tokens 16
-    ./examples/nng_client.py URL models
+    python3 -m venv .venv && .venv/bin/pip install pynng msgpack
+    .venv/bin/python examples/nng_client.py chat "Who are you?"
+    .venv/bin/python examples/nng_client.py completion "The capital of France is"
+    .venv/bin/python examples/nng_client.py --url tcp://127.0.0.1:9000 models
 
 A request is one msgpack map: `op` ("chat", "completion", "models" or "status") and the
 fields of the HTTP body. The reply is one map, the HTTP answer's body; one that carries
@@ -12,10 +12,15 @@ fields of the HTTP body. The reply is one map, the HTTP answer's body; one that 
 """
 
 import argparse
+import os
 import sys
 
-import msgpack
-import pynng
+try:
+    import msgpack
+    import pynng
+except ImportError as missing:
+    sys.exit(f"nng_client: the Python package {missing.name} is missing: pip install pynng "
+             "msgpack, in a virtual environment")
 
 
 class RopewayError(Exception):
@@ -65,6 +70,13 @@ class Client:
         return self.ask("status")
 
 
+def default_url():
+    """Where a server without --instance and --runtime-dir listens."""
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    folder = f"{base}/ropeway-default" if base else f"/tmp/ropeway-{os.getuid()}-default"
+    return f"ipc://{folder}/frontend.ipc"
+
+
 def parameters_of(arguments):
     names = ("max_tokens", "temperature", "seed")
     given = {name: getattr(arguments, name) for name in names}
@@ -87,7 +99,9 @@ def answer(client, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description="Asks ropeway over nng.")
-    parser.add_argument("url", help="ipc://RUNTIME_DIR/frontend.ipc or tcp://HOST:PORT")
+    parser.add_argument("--url", default=default_url(),
+                        help="ipc://RUNTIME_DIR/frontend.ipc or tcp://HOST:PORT "
+                             "(%(default)s)")
     parser.add_argument("op", choices=("chat", "completion", "models", "status"))
     parser.add_argument("text", nargs="?", default="", help="the message or the prompt")
     parser.add_argument("--max-tokens", type=int)
@@ -97,8 +111,12 @@ def main():
     try:
         with Client(arguments.url) as client:
             print(answer(client, arguments))
-    except (RopewayError, pynng.exceptions.NNGException) as error:
+    except RopewayError as error:
         print(f"nng_client: {error}", file=sys.stderr)
+        return 1
+    except pynng.exceptions.NNGException as error:
+        print(f"nng_client: {arguments.url}: {error}; does a server run there? --url names "
+              "another", file=sys.stderr)
         return 1
     return 0
 

@@ -26,7 +26,7 @@ class Door(harness.ServiceTest):
         cls.url = f"ipc://{cls.service.runtime_dir}/frontend.ipc"
 
     def run_example(self, *arguments):
-        return subprocess.run([sys.executable, EXAMPLE, self.url, *arguments],
+        return subprocess.run([sys.executable, EXAMPLE, "--url", self.url, *arguments],
                               capture_output=True, text=True, timeout=30)
 
     def test_the_example_completes(self):
@@ -53,6 +53,13 @@ class Door(harness.ServiceTest):
         ran = self.run_example("completion", "abc", "--max-tokens", "-5")
         self.assertEqual(ran.returncode, 1)
         self.assertIn("max_tokens", ran.stderr)
+
+    def test_the_example_names_the_door_that_it_cannot_reach(self):
+        url = f"ipc://{self.service.runtime_dir}/nobody.ipc"
+        ran = subprocess.run([sys.executable, EXAMPLE, "--url", url, "models"],
+                             capture_output=True, text=True, timeout=30)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(url, ran.stderr)
 
     def test_answers_equal_those_of_http(self):
         parameters = {"max_tokens": 8, "temperature": 0.8, "seed": 7, "n": 2,
