@@ -203,8 +203,7 @@ static bool submit_choice(struct job *job, uint32_t index, struct span client_bl
     if (server->config->api_key[0])
         submit.owner_key = (struct span){(const char *)server->api_key_digest,
                                          sizeof server->api_key_digest};
-    submit.sampling.ignore_end =
-        0; /* what must not end it is not among its stop tokens */
+    submit.sampling.ignore_end = 0; /* its stop tokens are without the ends then */
     job->choices[index].submit = SUBMIT_ASKED;
     return uplink_submit(server->uplink, &submit, on_submitted, job, index);
 }

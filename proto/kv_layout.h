@@ -185,17 +185,16 @@ struct request_record {
     struct sampling sampling;
 
     uint32_t prompt_tokens_count;
-    uint32_t max_tokens;        /* most tokens to generate */
-    uint32_t tokens_count;      /* prompt + generated, those in the extent */
-    uint32_t kv_rows_count;     /* rows computed; the newest token has none yet */
-    uint32_t blocks_held_count; /* entries of the block table in use */
-    uint32_t
-        cached_tokens_count;  /* prompt tokens whose rows came from the prefix cache */
-    uint32_t attempts;        /* worker deaths in its steps since one was committed */
-    uint8_t finish_reason;    /* enum finish_reason */
-    uint8_t failure_status;   /* enum status of FINISH_FAILED */
-    uint8_t block_reason;     /* enum block_reason, while it waits */
-    uint8_t cancel_requested; /* enum finish_reason that it leaves with at the next
+    uint32_t max_tokens;          /* most tokens to generate */
+    uint32_t tokens_count;        /* prompt + generated, those in the extent */
+    uint32_t kv_rows_count;       /* rows computed; the newest token has none yet */
+    uint32_t blocks_held_count;   /* entries of the block table in use */
+    uint32_t cached_tokens_count; /* of the prompt, with rows of the prefix cache */
+    uint32_t attempts;            /* worker deaths in its steps since one was committed */
+    uint8_t finish_reason;        /* enum finish_reason */
+    uint8_t failure_status;       /* enum status of FINISH_FAILED */
+    uint8_t block_reason;         /* enum block_reason, while it waits */
+    uint8_t cancel_requested;     /* enum finish_reason that it leaves with at the next
                                  boundary; FINISH_NONE: none asked for */
 
     uint64_t arrived_ns, admitted_ns, first_token_ns,
@@ -224,8 +223,7 @@ struct request_record {
 struct extent {
     uint32_t *tokens;
     uint32_t *block_table;
-    struct logprob
-        *logprobs; /* [generated index][logprobs_per_token]; first the sampled */
+    struct logprob *logprobs; /* [generated][logprobs_per_token]; first the sampled */
     struct logit_bias *logit_bias;
     uint32_t *stop_tokens;
     char *grammar;
@@ -233,10 +231,9 @@ struct extent {
 };
 
 struct block_record {
-    uint8_t
-        digest[32];  /* SHA-256 chain over salt, model, parent and tokens; 0: uncached */
-    uint32_t parent; /* BLOCK_NONE for a sequence's first */
-    uint32_t fill;   /* tokens of the block that are computed and cached */
+    uint8_t digest[32]; /* SHA-256 over salt, model, parent, tokens; 0: uncached */
+    uint32_t parent;    /* BLOCK_NONE for a sequence's first */
+    uint32_t fill;      /* tokens of the block that are computed and cached */
     uint64_t last_used_ns;
 };
 

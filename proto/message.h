@@ -1,7 +1,7 @@
 /* message.h - what processes say to one another over nng, defined once.
  *
  * Layer:   proto, wire (msgpack-c).
- * Form:    a message is one msgpack map. Its fields are rows of a table (message.c):
+ * Form:    a message is one msgpack map. Its fields are rows of message_table.c:
  *          name, kind, bound, whether it must be there, one sentence of meaning.
  *          Encoding, checking, decoding and docs/PROTOCOL.md all come from that table.
  * Bounds:  depth, lengths and counts are checked before anything is allocated; an unknown

@@ -61,8 +61,7 @@ struct step_view {
 
     uint32_t *result_token;
     uint32_t *result_status; /* enum status: STATUS_OK or why that sequence failed */
-    struct logprob
-        *result_logprobs; /* [sequence][1 + TOP_LOGPROBS_MAX], the sampled first */
+    struct logprob *result_logprobs; /* [sequence][1 + TOP_LOGPROBS_MAX], sampled first */
 };
 
 /* Bytes of one step with its arrays, a multiple of 64. */

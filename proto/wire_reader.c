@@ -35,7 +35,7 @@ static bool peek_number(const struct wire_reader *reader, uint32_t size_bytes,
     return true;
 }
 
-/* A count in the first byte's low bits (fix_bits of them, under the first byte fix), or
+/* A count in the first byte's low bits (those of fix_mask, under the first byte fix), or
  * in 2 or 4 bytes behind wide or wide + 1. */
 static bool read_count(struct wire_reader *reader, unsigned char fix,
                        unsigned char fix_mask, unsigned char wide,

@@ -4,7 +4,7 @@
  * Source:  the MessagePack specification (github.com/msgpack/msgpack, spec.md).
  * Safety:  a length is believed only when that many bytes are left, a count only when
  *          that many items could be (each takes a byte at least). Depth is the caller's:
- *          nothing here recurses, and wire_skip is not offered.
+ *          nothing here recurses, and nothing skips a nested item.
  * Result:  false leaves the reader where it was: another kind of item, or a cut one.
  */
 #ifndef ROPEWAY_PROTO_WIRE_READER_H

@@ -19,10 +19,9 @@ struct attendant {
     const struct attachment *attachment; /* NULL: none to beat for */
     struct link_client *link;
     _Atomic bool loading;
-    _Atomic bool stop; /* a signal came */
-    _Atomic bool lost; /* the scheduler does not know us any more */
-    _Atomic uint32_t
-        bell; /* rung with stop: the attendant sleeps on it, and who pauses */
+    _Atomic bool stop;     /* a signal came */
+    _Atomic bool lost;     /* the scheduler does not know us any more */
+    _Atomic uint32_t bell; /* rung with stop; the attendant and who pauses sleep on it */
 };
 
 /* Catches SIGTERM and SIGINT and starts. The attendant must live as long as the process.

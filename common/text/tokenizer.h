@@ -37,9 +37,8 @@ struct tokenizer_description {
     const char *model; /* "gpt2" or "llama" (SPM) */
     const char *pre;   /* pre-tokenizer's name, for "gpt2"; unknown names are refused */
     uint32_t tokens_count;
-    const struct span
-        *tokens;         /* as in the file: byte-level alphabet, or U+2581 for space */
-    const float *scores; /* SPM; may be NULL for BPE */
+    const struct span *tokens;  /* as in the file: its alphabet, or U+2581 for space */
+    const float *scores;        /* SPM; may be NULL for BPE */
     const int32_t *token_types; /* enum token_type */
     uint32_t merges_count;      /* BPE: "left right" in order of rank */
     const struct span *merges;

@@ -27,8 +27,7 @@ struct derived {
     struct block_pool *blocks;
     struct heap_pages *heap;
     struct record_index *index;
-    uint32_t
-        *record_step; /* slot of the step that record is in flight in, or STEP_NONE */
+    uint32_t *record_step; /* slot of the step in flight with record, or STEP_NONE */
     uint32_t *worker_step; /* slot of the step in flight at worker, or STEP_NONE */
     uint64_t next_submit_number;
     uint64_t next_step_number;

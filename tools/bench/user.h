@@ -2,7 +2,7 @@
  * another.
  *
  * Thread:  the libuv loop's. Connections are kept alive where the server lets them be.
- * Owner:   run.c allocates users and frees them after the loop has ended.
+ * Owner:   bench.c allocates users and frees them after the loop has ended.
  */
 #ifndef ROPEWAY_TOOLS_BENCH_USER_H
 #define ROPEWAY_TOOLS_BENCH_USER_H

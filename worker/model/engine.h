@@ -18,8 +18,7 @@ struct engine_options {
     uint32_t threads_count;
     uint32_t step_rows_max;
     uint32_t step_sequences_max;
-    uint32_t
-        context_length; /* most tokens of a sequence: sizes scratch and RoPE tables */
+    uint32_t context_length; /* most tokens of a sequence: sizes the scratch */
 };
 
 /* Maps, checks and prepares the model; slot-tests every matrix shape used. */
@@ -28,8 +27,8 @@ enum status engine_open(struct engine **engine, const struct engine_options *opt
 void engine_close(struct engine *engine);
 
 const struct model_shape *engine_shape(const struct engine *engine);
-const char *
-engine_kernels(const struct engine *engine); /* "general (avx2, OpenBLAS Haswell)" */
+/* "general (avx2, OpenBLAS Haswell)" */
+const char *engine_kernels(const struct engine *engine);
 
 /* Runs the step: writes KV rows into kv (geometry of control->header) and the step's
  * result arrays and times, but not its done word. previous are the results that
