@@ -10,8 +10,8 @@
  *          choices of a prompt carry that id; of several prompts each has "-0", "-1", …
  *          to it, so that a prompt's text does not depend on its neighbours in the array.
  * Lengths: prompt and max_tokens must fit the context, on both endpoints; an absent
- *          max_tokens is 16 for a completion (OpenAI's) and JOB_CHAT_TOKENS for a chat, or
- *          what is left of the context.
+ *          max_tokens is 16 for a completion (OpenAI's) and JOB_CHAT_TOKENS for a chat,
+ *          or what is left of the context.
  */
 #ifndef ROPEWAY_FRONTEND_JOB_H
 #define ROPEWAY_FRONTEND_JOB_H

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /* name, the same for functions, number in files (enum ggml_type of the specification),
- * elements and bytes of a block: its fp16 scales and minima, packed sub-block scales, then
- * the quants. */
+ * elements and bytes of a block: its fp16 scales and minima, packed sub-block scales,
+ * then the quants. */
 #define GGUF_TYPE_TABLE(X)                                                               \
     X(F32, f32, 0, 1, 4)                                                                 \
     X(F16, f16, 1, 1, 2)                                                                 \

@@ -3,7 +3,7 @@
  * A record carries these bytes, opaque to the scheduler, so that another frontend can go
  * on with the answer of one that died.
  *
- *   u8 version | u8 kind | u8 flags | u8 top_logprobs | i64 created | u32 choices a prompt
+ *   u8 version | u8 kind | u8 flags | u8 top_logprobs | i64 created | u32 choices
  *   then id, model and each stop string as u16 size and bytes; a size of 0 ends the stops
  *
  * Layer:   frontend/core (pure). Numbers are little-endian.

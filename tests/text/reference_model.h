@@ -1,5 +1,4 @@
-/* reference_model.h - the tokenizer of a real model, for programs that compare with others.
- */
+/* reference_model.h - a real model's tokenizer, for programs that compare with others. */
 #ifndef ROPEWAY_TESTS_TEXT_REFERENCE_MODEL_H
 #define ROPEWAY_TESTS_TEXT_REFERENCE_MODEL_H
 

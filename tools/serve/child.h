@@ -3,9 +3,9 @@
  * Start:   fork and exec at once; the supervisor is one thread and never uses nng, so a
  *          fork is safe here. A child dies with the supervisor (PR_SET_PDEATHSIG), has a
  *          process group of its own (a terminal's Ctrl-C reaches the supervisor alone, so
- *          that streams are drained), reads nothing and inherits no descriptor but stdout,
- *          stderr and the lock that shows that it lives (instance_lock.h). What systemd
- *          says to the supervisor is kept from it.
+ *          that streams are drained), reads nothing and inherits no descriptor but
+ *          stdout, stderr and the lock that shows that it lives (instance_lock.h). What
+ *          systemd says to the supervisor is kept from it.
  * Restart: at once after a good while of life, then after growing pauses.
  */
 #ifndef ROPEWAY_TOOLS_SERVE_CHILD_H

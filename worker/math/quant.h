@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-/* Chooses the widest variant that gives portable's bits on this machine, for every format,
- * and returns its name. Until then, and where others differ, portable is used. Called once,
- * before any thread calls quant_dequantize. */
+/* Chooses the widest variant that gives portable's bits on this machine, for every
+ * format, and returns its name. Until then, and where others differ, portable is used.
+ * Called once, before any thread calls quant_dequantize. */
 const char *quant_choose(void);
 
 /* Widens elements_count values, a multiple of the format's block, from blocks (any

@@ -72,7 +72,7 @@ static inline float scalar_gelu_tanh(float x)
     return x / (1.0f + scalar_exp(-2.0f * u));
 }
 
-/* --- in double: RoPE tables, log-softmax, softcaps ----------------------------------- */
+/* --- in double: RoPE tables, log-softmax, softcaps ---------------------------------- */
 
 /* All within 2 units in the last place of double, but: sine and cosine, absolutely within
  * 1e-15 for |x| < 2^27. log needs a positive finite argument. */

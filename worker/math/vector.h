@@ -1,10 +1,10 @@
 /* vector.h - sums and norms over runs of floats, in one order on every machine.
  *
  * Layer:   worker/math (pure).
- * Order:   sums go into 16 stripes, element i into stripe i % 16, each stripe in ascending
- *          order; then stripe j takes j + 8, j + 4, j + 2, j + 1. The stripes are vectors
- *          of 4 floats, which every processor has, so that the order is the source's and
- *          not the compiler's.
+ * Order:   sums go into 16 stripes, element i into stripe i % 16, each stripe in
+ *          ascending order; then stripe j takes j + 8, j + 4, j + 2, j + 1. The stripes
+ *          are vectors of 4 floats, which every processor has, so that the order is the
+ *          source's and not the compiler's.
  * Shapes:  a row is a run of `count` floats; rows need no alignment.
  */
 #ifndef ROPEWAY_WORKER_MATH_VECTOR_H

@@ -3,8 +3,8 @@
 
 /* llama is also what Mistral's and SmolLM2's files call themselves. Its files have query
  * and key rows permuted for rotation by pairs, the others have halves. Gemma 3 27B, told
- * by its 62 layers, scales scores otherwise than the smaller ones (the model's report, and
- * its reference code). */
+ * by its 62 layers, scales scores otherwise than the smaller ones (the model's report,
+ * and its reference code). */
 static const struct architecture architectures[] = {
     {.name = "llama", .rope_style = ROPE_PAIRS, .activation = ACTIVATION_SILU},
     {.name = "qwen2", .rope_style = ROPE_HALVES, .activation = ACTIVATION_SILU},
