@@ -26,11 +26,11 @@ SHARED = os.environ.get("ROPEWAY_SHARED", os.path.join(os.path.dirname(ROOT), "s
 ROPEWAY = os.path.join(BUILD, "ropeway")
 
 SKIPPED = 77  # ctest's SKIP_RETURN_CODE of every file here
+# A program under a sanitizer or on a busy machine is slower, never different.
 START_S = 60
 STOP_S = 40
 POOL = "128MiB"  # a tiny model's token takes at most 1536 bytes: 21 contexts of 4096
 
-# A program under a sanitizer or on a busy machine is slower, never different.
 ROLES = ("frontend", "scheduler", "worker")
 
 
