@@ -45,7 +45,7 @@ Test(allocation, submit_plan_commit_cancel_and_check_allocate_nothing)
     toy_open(&toy, toy_geometry(64, 4, 12, 16), toy_options(8));
     uint64_t before = allocations;
     for (int i = 0; i < 100; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "r%d", i);
         struct toy_request request = {id, .prompt_count = 9, .max_tokens = 5};
         uint32_t record = toy_submit(&toy, &request);
