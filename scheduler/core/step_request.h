@@ -1,8 +1,9 @@
-/* step_request.h - a request to the step scheduler, and which of its faults is told first.
+/* step_request.h - a request to the step scheduler, and which of its faults comes first.
  *
  * Layer:   scheduler/core (pure).
- * Source:  the course's step-driven scheduler: fields, defaults, sentences and their order
- *          are tested as it states them (tests/scheduler/course.json; docs/COURSE.md).
+ * Source:  the course's step-driven scheduler: fields, defaults, sentences and their
+ *          order are tested as it states them (tests/scheduler/course.json;
+ *          docs/COURSE.md).
  */
 #ifndef ROPEWAY_SCHEDULER_CORE_STEP_REQUEST_H
 #define ROPEWAY_SCHEDULER_CORE_STEP_REQUEST_H

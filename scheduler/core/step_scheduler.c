@@ -37,7 +37,7 @@ static bool arrived_before(const void *context, uint32_t a, uint32_t b)
     return requests[a].arrival_step < requests[b].arrival_step;
 }
 
-/* Every request is admitted once, completes once, and runs a step for each of its tokens. */
+/* Every request is admitted once, completes once, and runs a step for each token. */
 static void size_records(struct step_scheduler *scheduler)
 {
     int64_t tokens_max = 0;

@@ -96,7 +96,7 @@ static enum status check_port(const struct config *config, struct fault *fault)
                          gai_strerror(error));
     int file = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (file >= 0) {
-        /* As libuv does: connections that linger from a server before are no hindrance. */
+        /* As libuv does: a former server's connections that linger are no hindrance. */
         setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (bind(file, found->ai_addr, found->ai_addrlen) != 0)
             status =
