@@ -475,3 +475,19 @@ Test(sampler, a_sampled_token_outside_the_top_is_reported_itself)
         sampling.seed++;
     check_logprobs(sampling, 4); /* of probability .02 */
 }
+
+Test(sampler, more_logprobs_than_tokens_repeat_the_sampled_one)
+{
+    struct logprob logprobs[1 + TOP_LOGPROBS_MAX];
+    struct sampling sampling = greedy;
+    uint32_t token;
+    sampling.logprobs = 1;
+    sampling.top_logprobs = TOP_LOGPROBS_MAX;
+    memset(logprobs, 0xff, sizeof logprobs);
+    struct sampler_task task = task_of(ladder, &sampling);
+    cr_assert_eq(sampler_run(sampler, &task, &token, logprobs), STATUS_OK);
+    for (uint32_t i = 1 + VOCABULARY; i < 1 + TOP_LOGPROBS_MAX; i++) {
+        cr_assert_eq(logprobs[i].token, token);
+        cr_assert_eq(logprobs[i].value, logprobs[0].value);
+    }
+}

@@ -300,6 +300,10 @@ static void fill_logprobs(const struct sampler *sampler, const struct sampler_ta
     double normalizer = logprobs_normalizer(task->logits, sampler->vocabulary_count);
     logprobs[0].token = token;
     logprobs[0].value = (float)(task->logits[token] - normalizer);
+    /* Where the vocabulary has fewer tokens than are asked for, the rest is no other
+     * request's: these go out to a client. */
+    for (uint32_t i = 0; i < task->sampling->top_logprobs; i++)
+        logprobs[1 + i] = logprobs[0];
     logprobs_top(task->logits, sampler->vocabulary_count, normalizer,
                  task->sampling->top_logprobs, logprobs + 1);
 }
