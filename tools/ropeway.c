@@ -3,6 +3,7 @@
 #include "tools/bench.h"
 #include "tools/perplexity.h"
 #include "tools/serve.h"
+#include "tools/sim.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static const struct subcommand subcommands[] = {
     {"serve", serve_main, "serve a model over HTTP and nng"},
     {"bench", bench_main, "load a server and measure it"},
     {"perplexity", perplexity_main, "measure how well a model foretells a text"},
+    {"sim", sim_main, "run a step file through the scheduler, without a model"},
 };
 
 #define SUBCOMMANDS_COUNT (sizeof subcommands / sizeof *subcommands)
