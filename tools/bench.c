@@ -139,12 +139,16 @@ static enum status measure(struct run *run, struct fault *fault)
     enum status status = find_address(run, fault);
     if (status != STATUS_OK)
         return status;
-    uv_loop_init(&run->loop);
+    int error = uv_loop_init(&run->loop);
+    if (error != 0)
+        return fault_set(fault, STATUS_IO, NULL, "no event loop can be made: %s",
+                         uv_strerror(error));
     status = make_users(run, fault);
     if (status == STATUS_OK)
         run_loop(run);
     for (uint32_t i = 0; i < run->users_count; i++)
         user_fini(&run->users[i]);
+    uv_loop_close(&run->loop); /* all handles are closed when it has run */
     free(run->users);
     return status;
 }
