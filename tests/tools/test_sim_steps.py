@@ -4,6 +4,7 @@
 """
 
 import json
+import random
 import subprocess
 import sys
 import unittest
@@ -111,6 +112,52 @@ class CourseCases(unittest.TestCase):
         self.assertEqual([row.split()[0] for row in summary.splitlines()],
                          COURSE["summary"]["fields"])
         self.assertFalse(any(row.endswith(" ") for row in table.splitlines()), table)
+
+
+def model(requests, max_batch_size):
+    """The course's rules, slow and obvious: the steps as the document has them."""
+    waiting = sorted(requests, key=lambda request: request["arrival_step"])
+    running, steps, step = [], [], 0
+    generated = {request["request_id"]: 0 for request in requests}
+    while waiting or running:
+        if not running:
+            step = max(step, waiting[0]["arrival_step"])
+        admitted = []
+        while (waiting and waiting[0]["arrival_step"] <= step
+               and len(running) < max_batch_size):
+            admitted.append(waiting[0])
+            running.append(waiting.pop(0))
+        completed, ran = [], list(running)
+        for request in ran:
+            generated[request["request_id"]] += 1
+            count = generated[request["request_id"]]
+            if count in (request["max_new_tokens"], request["eos_after"]):
+                completed.append(request)
+                running.remove(request)
+        steps.append({"step": step, "admitted_request_ids": ids(admitted),
+                      "running_request_ids": ids(ran),
+                      "completed_request_ids": ids(completed),
+                      "active_batch_size": len(ran)})
+        step += 1
+    return steps
+
+
+def ids(requests):
+    return [request["request_id"] for request in requests]
+
+
+class Differential(unittest.TestCase):
+    def test_random_files_run_as_the_model_does(self):
+        for seed in range(100):
+            chance = random.Random(seed)
+            requests = [{"request_id": str(i), "prompt": "x",
+                         "max_new_tokens": chance.randint(1, 8),
+                         "arrival_step": chance.choice((0, chance.randint(0, 60))),
+                         "eos_after": chance.randint(1, 12)}
+                        for i in range(chance.randint(1, 30))]
+            size = chance.randint(1, 5)
+            document = run(*requests, options=("--max-batch-size", str(size)))
+            self.assertEqual(document["steps"], model(requests, size), f"seed {seed}")
 
 
 class Refusals(unittest.TestCase):
