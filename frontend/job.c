@@ -111,6 +111,19 @@ void job_take_event(struct job *job, uint32_t index, const struct poll_event *ev
     leave(job);
 }
 
+void job_end(struct job *job, const struct fault *fault)
+{
+    enter(job);
+    if (job->state == JOB_RUNNING) {
+        job->generation.fault = *fault;
+        finish_if_over(job);
+    } else if (job->state != JOB_GONE) {
+        job_answer_fault(job, fault, 0); /* a thread may be at work with its own fault */
+        go(job);
+    }
+    leave(job);
+}
+
 /* --- submitting ------------------------------------------------------------------ */
 
 /* All submits are answered. Events may have come before the last of them. */

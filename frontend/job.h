@@ -40,6 +40,8 @@ struct job_table *job_table_create(struct server *server);
 void job_table_destroy(struct job_table *table);
 uint32_t job_table_count(const struct job_table *table);
 void job_table_events(struct job_table *table, struct uplink_events *events);
+/* The server ends: every request that is not answered yet is answered with fault. */
+void job_table_end(struct job_table *table, const struct fault *fault);
 
 /* Takes the request in; sink gets the answer, perhaps before the return. */
 void job_start(struct server *server, const struct job_input *input, struct sink *sink);

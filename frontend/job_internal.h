@@ -54,6 +54,9 @@ struct job {
 enum status job_prepare(struct job *job);
 void job_prepare_fini(struct job *job);
 
+/* job.c: answers it with fault, unless it is answered, and ends what runs of it. */
+void job_end(struct job *job, const struct fault *fault);
+
 /* job_table.c */
 void job_table_add(struct job_table *table, struct job *job);
 void job_table_remove(struct job_table *table, struct job *job);

@@ -166,3 +166,12 @@ void job_table_events(struct job_table *table, struct uplink_events *events)
     *events =
         (struct uplink_events){.event = on_event, .cursors = on_cursors, .data = table};
 }
+
+void job_table_end(struct job_table *table, const struct fault *fault)
+{
+    for (uint32_t bucket = 0; bucket < BUCKETS_COUNT; bucket++)
+        for (struct job *job = table->buckets[bucket], *next; job; job = next) {
+            next = job->next; /* the job may be freed */
+            job_end(job, fault);
+        }
+}

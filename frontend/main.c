@@ -66,12 +66,22 @@ static void begin_flush(struct frontend *frontend)
     uv_timer_start(&frontend->deadline, on_flushed, FLUSH_MS, 0);
 }
 
+/* Whoever still waits is told so, rather than cut off. */
+static void end_drain(struct frontend *frontend)
+{
+    struct fault fault;
+    fault_set(&fault, STATUS_UNAVAILABLE, NULL,
+              "The server is stopping before this request is whole; send it again.");
+    job_table_end(frontend->server.jobs, &fault);
+    begin_flush(frontend);
+}
+
 static void on_drain_over(uv_timer_t *timer)
 {
     struct frontend *frontend = timer->data;
     log_warn("the drain time is over requests=%u",
              job_table_count(frontend->server.jobs));
-    begin_flush(frontend);
+    end_drain(frontend);
 }
 
 static void on_turn(uv_check_t *turn)
@@ -88,6 +98,12 @@ static void on_turn(uv_check_t *turn)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct frontend *frontend = handle->data;
+    if (frontend->stage == DRAINING) {
+        log_warn("hurrying signal=%d requests=%u", number,
+                 job_table_count(frontend->server.jobs));
+        end_drain(frontend);
+        return;
+    }
     if (frontend->stage != SERVING) {
         log_warn("ending at once signal=%d", number);
         unlink(frontend->port_path);

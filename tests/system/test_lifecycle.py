@@ -87,6 +87,38 @@ class Signals(unittest.TestCase):
         finally:
             service.discard()
 
+    def end_of_time(self, numbers, *options):
+        """What a stream and a whole answer get when the time to drain is over."""
+        service = Service(*options, model=LONG_MODEL)
+        try:
+            service.start()
+            client = Client(service.port)
+            replies = []
+            stream = client.stream("/v1/completions", LONG)
+            next(stream)
+            asker = threading.Thread(
+                target=lambda: replies.append(client.complete(**{**LONG, "n": 32})))
+            asker.start()
+            wait_until(lambda: client.running() > 1, 20, "both running")
+            children = children_of(service.process.pid)
+            for number in numbers:
+                service.send_signal(number)
+                wait_until(lambda: "stopping: what runs" in service.log(), 20, "a stop")
+            last = [event for event in stream][-1]
+            asker.join()
+            self.check_clean(service, service.wait(), children)
+        finally:
+            service.discard()
+        self.assertEqual(last["error"]["code"], "unavailable")
+        self.assertEqual([reply.status for reply in replies], [503])
+        self.assertEqual(replies[0].error["code"], "unavailable")
+
+    def test_when_the_time_to_drain_is_over_clients_are_told(self):
+        self.end_of_time([signal.SIGTERM], "--drain-timeout", "0")
+
+    def test_in_a_hurry_clients_are_told(self):
+        self.end_of_time([signal.SIGTERM, signal.SIGTERM])
+
     def test_while_it_starts(self):
         """At whatever moment of the start the signal comes, nothing is left."""
         for delay_s in (0.0, 0.005, 0.02, 0.05, 0.1, 0.2):
