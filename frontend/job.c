@@ -212,7 +212,8 @@ static bool submit_choice(struct job *job, uint32_t index, struct span client_bl
         .stop_tokens = stop_tokens(job, stops),
         .logit_bias = {(const char *)request->biases,
                        request->biases_count * sizeof request->biases[0]},
-        .client_blob = client_blob};
+        .client_blob = client_blob,
+        .cache_salt = request->cache_salt};
     if (server->config->api_key[0])
         submit.owner_key = (struct span){(const char *)server->api_key_digest,
                                          sizeof server->api_key_digest};

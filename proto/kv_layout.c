@@ -202,13 +202,18 @@ static uint64_t logprobs_bytes(const struct request_record *record)
     return generated_max * record->logprobs_per_token * sizeof(struct logprob);
 }
 
+static uint64_t chain_bytes(const struct request_record *record)
+{
+    return (1 + (uint64_t)record->blocks_capacity) * sizeof(struct block_digest);
+}
+
 /* All parts but the two of bytes are of 4-byte words, so none needs padding. */
 uint32_t extent_pages(const struct request_record *record)
 {
     uint64_t bytes = ((uint64_t)record->tokens_capacity + record->blocks_capacity +
                       record->stop_tokens_count) *
                          sizeof(uint32_t) +
-                     logprobs_bytes(record) +
+                     chain_bytes(record) + logprobs_bytes(record) +
                      (uint64_t)record->logit_bias_count * sizeof(struct logit_bias) +
                      record->grammar_bytes + record->client_blob_bytes;
     uint64_t pages = (bytes + LAYOUT_PAGE_BYTES - 1) / LAYOUT_PAGE_BYTES;
@@ -226,7 +231,9 @@ struct extent extent_view(const struct control *control,
     struct extent extent;
     extent.tokens = (uint32_t *)at;
     extent.block_table = extent.tokens + record->tokens_capacity;
-    extent.logprobs = (struct logprob *)(extent.block_table + record->blocks_capacity);
+    extent.chain = (struct block_digest *)(extent.block_table + record->blocks_capacity);
+    extent.logprobs =
+        (struct logprob *)((unsigned char *)extent.chain + chain_bytes(record));
     at = (unsigned char *)extent.logprobs + logprobs_bytes(record);
     extent.logit_bias = (struct logit_bias *)at;
     extent.stop_tokens = (uint32_t *)(extent.logit_bias + record->logit_bias_count);

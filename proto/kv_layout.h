@@ -35,10 +35,12 @@
  *     checked against its count before use.
  *  4. A worker reads a record's tokens, block table and parameters only between the
  *     step's posted and its done word; the scheduler changes none of these for a sequence
- *     in flight, and gives none of its blocks to anybody else.
+ *     in flight, and gives none of its blocks to anybody who would write into them: full
+ *     ones, whose rows are committed, may be others' too.
  *  5. Commit: worker: KV rows, then results, then done. Scheduler, for each sequence:
  *     tokens and counts, only if the record is the same use and stands at the step's
- *     position; then committed; only then freed blocks may be given out; then events.
+ *     position; then committed; only then the blocks that it filled may be found, and
+ *     freed ones be given out; then events.
  *  6. Records and block tables are the authority. Free lists, reference counts, the
  *     prefix index and queues are derived, live in the scheduler's own memory, and are
  *     rebuilt from the authority.
@@ -53,7 +55,7 @@
 #include <stdint.h>
 
 #define LAYOUT_MAGIC          0x3159415745504F52ull /* "ROPEWAY1" read as little-endian */
-#define LAYOUT_VERSION        1u
+#define LAYOUT_VERSION        2u
 #define LAYOUT_CONTROL_PART   "control" /* of the segments' names, see shm_region_name */
 #define LAYOUT_KV_PART        "kv"
 #define LAYOUT_PAGE_BYTES     4096u /* heap page, and alignment of every section */
@@ -65,6 +67,8 @@
 #define CLIENT_BLOB_BYTES_MAX 65536 /* far above what a frontend keeps in it */
 #define GRAMMAR_BYTES_MAX     65536 /* a JSON schema that people write by hand */
 #define FAILURE_BYTES         160   /* one sentence, with the NUL */
+#define CACHE_SALT_BYTES_MAX  256   /* far above a key or a name */
+#define BLOCK_DIGEST_BYTES    32    /* SHA-256 */
 #define BLOCK_NONE            UINT32_MAX
 #define RECORD_NONE           UINT32_MAX
 
@@ -217,24 +221,39 @@ struct request_record {
      * them is committed; 0: any. Deaths alone: in steps of no other sequence. */
     uint16_t suspect_sequences_max;
     uint16_t deaths_alone;
+
+    /* The prefix cache: links of the extent's chain that are known, 0 for a request that
+     * takes no part in it; and its first so many blocks that were offered to it. */
+    uint32_t chain_links_count;
+    uint32_t blocks_offered_count;
+};
+
+/* The name of a block's tokens and of all before them (scheduler/core/prefix_chain.h). */
+struct block_digest {
+    uint8_t bytes[BLOCK_DIGEST_BYTES];
 };
 
 /* The parts of a record's extent, found by extent_view. */
 struct extent {
     uint32_t *tokens;
     uint32_t *block_table;
-    struct logprob *logprobs; /* [generated][logprobs_per_token]; first the sampled */
+    struct block_digest *chain; /* [1 + blocks_capacity]: the root, then each block's */
+    struct logprob *logprobs;   /* [generated][logprobs_per_token]; first the sampled */
     struct logit_bias *logit_bias;
     uint32_t *stop_tokens;
     char *grammar;
     char *client_blob;
 };
 
+/* A block is cached, and may be found by its digest, while fill is the block size. It is
+ * written last when a block is cached and first when one is not any more. */
 struct block_record {
-    uint8_t digest[32]; /* SHA-256 over salt, model, parent, tokens; 0: uncached */
-    uint32_t parent;    /* BLOCK_NONE for a sequence's first */
-    uint32_t fill;      /* tokens of the block that are computed and cached */
-    uint64_t last_used_ns;
+    struct block_digest digest;
+    /* The block before it when it was computed; BLOCK_NONE: it is first. It may be
+     * another's by now: the digest alone names the parent. */
+    uint32_t parent;
+    uint32_t fill;         /* tokens of the block that are computed and cached */
+    uint64_t last_used_ns; /* when its last holder left; 0: not yet */
 };
 
 enum flight_kind {

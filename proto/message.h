@@ -51,6 +51,7 @@ struct submit_request {
     struct span logit_bias;  /* struct logit_bias[] */
     struct span grammar;
     struct span client_blob;
+    struct span cache_salt; /* at most CACHE_SALT_BYTES_MAX; empty: none */
 };
 
 struct submit_reply {

@@ -65,6 +65,8 @@ static const struct message_field submit_request_rows[] = {
     MAY(grammar, WIRE_BYTES, GRAMMAR_BYTES_MAX, "what the output must match"),
     MAY(client_blob, WIRE_BYTES, CLIENT_BLOB_BYTES_MAX,
         "the frontend's own, given back to its successor"),
+    MAY(cache_salt, WIRE_BYTES, CACHE_SALT_BYTES_MAX,
+        "only requests of the same salt and owner share cached prefixes; empty: none"),
 };
 const struct message_table submit_request_table =
     TABLE(submit_request, "submit", submit_request_rows);
@@ -177,7 +179,8 @@ static const struct message_field status_reply_rows[] = {
     NEED(running_count, WIRE_U32, 0, "requests in the batch"),
     NEED(waiting_count, WIRE_U32, 0, "requests in the queue"),
     NEED(blocks_count, WIRE_U32, 0, "KV blocks of the pool"),
-    NEED(blocks_free_count, WIRE_U32, 0, "of these, free"),
+    NEED(blocks_free_count, WIRE_U32, 0,
+         "of these, held by no request: free, or cached and free to take"),
     NEED(block_size, WIRE_U32, 0, "tokens of a block"),
     NEED(slots_count, WIRE_U32, 0, "most running requests"),
     NEED(context_length, WIRE_U32, 0, "most tokens of a request"),

@@ -102,11 +102,13 @@ static void plan_records(const struct config *config, struct geometry *geometry)
 {
     uint32_t live_count = config->max_num_seqs + config->max_waiting;
     uint64_t usual_tokens = smaller(geometry->context_length, USUAL_TOKENS_MAX);
-    uint64_t usual_bytes = 2 * usual_tokens * sizeof(uint32_t) / geometry->block_size +
+    uint64_t block_bytes = sizeof(uint32_t) + sizeof(struct block_digest);
+    uint64_t usual_bytes = 2 * usual_tokens * block_bytes / geometry->block_size +
                            usual_tokens * sizeof(uint32_t) + USUAL_OTHER_BYTES;
     uint64_t greatest_bytes =
         (uint64_t)geometry->context_length *
-            (2 * sizeof(uint32_t) + (1 + TOP_LOGPROBS_MAX) * sizeof(struct logprob)) +
+            (sizeof(uint32_t) + (1 + TOP_LOGPROBS_MAX) * sizeof(struct logprob)) +
+        (geometry->context_length / geometry->block_size + 2ull) * block_bytes +
         CLIENT_BLOB_BYTES_MAX + GRAMMAR_BYTES_MAX +
         LOGIT_BIAS_MAX * sizeof(struct logit_bias) + STOP_TOKENS_MAX * sizeof(uint32_t);
     geometry->records_count = live_count + KEPT_RECORDS;

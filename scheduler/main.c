@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 /* Contexts: one held poll for each frontend, and as many short requests at once. */
@@ -62,12 +63,13 @@ static enum status make_scheduler(const struct config *config,
                                   const struct control *control,
                                   struct scheduler **scheduler, struct fault *fault)
 {
-    struct scheduler_options options = {.policy = config->scheduling_policy,
-                                        .prefill_chunk = config->prefill_chunk,
-                                        .waiting_max = config->max_waiting,
-                                        .queue_wait_ns =
-                                            config->max_queue_wait_s * NS_PER_S,
-                                        .done_kept_ns = DONE_KEPT_NS};
+    struct scheduler_options options = {
+        .policy = config->scheduling_policy,
+        .prefill_chunk = config->prefill_chunk,
+        .waiting_max = config->max_waiting,
+        .queue_wait_ns = config->max_queue_wait_s * NS_PER_S,
+        .done_kept_ns = DONE_KEPT_NS,
+        .prefix_caching = strcmp(config->enable_prefix_caching, "on") == 0};
     if (getrandom(&options.secret, sizeof options.secret, 0) != sizeof options.secret)
         return fault_set(fault, STATUS_IO, "", "the system gives no random numbers");
     return scheduler_create(scheduler, control, &options, fault);

@@ -132,6 +132,8 @@ static void answer_status(struct service *service, uint64_t now_ns)
         .timed_out_total = counters->finished[FINISH_TIMED_OUT],
         .prompt_tokens_total = counters->prompt_tokens,
         .generation_tokens_total = counters->generation_tokens,
+        .prefix_queries_total = counters->prefix_queries,
+        .prefix_hits_total = counters->prefix_hits,
         .iterations_total = counters->iterations,
         .worker_restarts_total = workers_died_total(service->workers),
         .replayed_steps_total = counters->replayed_steps,

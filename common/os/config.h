@@ -36,7 +36,8 @@ struct config {
     char log_level[CONFIG_TEXT_BYTES];      /* --log-level info */
     char kernels[CONFIG_TEXT_BYTES];        /* --kernels auto|general (ROPEWAY_KERNELS) */
     char kv_cache_dtype[CONFIG_TEXT_BYTES]; /* --kv-cache-dtype auto|fp16|fp32 */
-    char scheduling_policy[CONFIG_TEXT_BYTES]; /* --scheduling-policy fcfs */
+    char scheduling_policy[CONFIG_TEXT_BYTES];     /* --scheduling-policy fcfs */
+    char enable_prefix_caching[CONFIG_TEXT_BYTES]; /* --enable-prefix-caching on|off */
     char chat_template[CONFIG_TEXT_BYTES]; /* --chat-template FILE; default: the GGUF's */
     uint32_t max_model_len;                /* 0: the model's, bounded by the pool */
     uint32_t max_num_seqs;                 /* slots: 32 */

@@ -70,6 +70,10 @@ const struct option_row option_rows[] = {
     {"kv-cache-dtype", OPTION_CHOICE, AT(kv_cache_dtype), "auto", 0, 0, "auto|fp16|fp32",
      COMPUTING, "Memory", "elements of the KV cache; auto: fp32 with --kernels general"},
 
+    {"enable-prefix-caching", OPTION_CHOICE, AT(enable_prefix_caching), "on", 0, 0,
+     "on|off", SCHED, "Memory",
+     "share the KV blocks of equal beginnings; off: every prompt is computed"},
+
     {"workers", OPTION_NUMBER, AT(workers), "1", 1, 8, "COUNT", SCHED, "Computing",
      "worker processes; this version runs one"},
     {"threads", OPTION_NUMBER, AT(threads), "0", 0, MOST_THREADS, "COUNT", WORK,

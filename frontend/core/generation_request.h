@@ -38,6 +38,7 @@ struct generation_request {
     uint32_t best_of; /* 0: not given */
     uint32_t timeout_ms;
     int64_t priority;
+    struct span cache_salt; /* empty: not given */
     bool stream, include_usage, has_stream_options;
     bool echo;
 

@@ -235,6 +235,20 @@ enum status parameter_timeout(struct generation_request *request, const char *na
     return STATUS_OK;
 }
 
+enum status parameter_cache_salt(struct generation_request *request, const char *name,
+                                 const json_t *value, const struct request_limits *limits,
+                                 struct fault *fault)
+{
+    UNUSED_LIMITS;
+    struct span salt = json_body_text(value);
+    if (!json_is_string(value) || salt.size == 0 || salt.size > CACHE_SALT_BYTES_MAX)
+        return fault_set(fault, STATUS_INVALID, name,
+                         "cache_salt must be a string of 1 to %d bytes.",
+                         CACHE_SALT_BYTES_MAX);
+    request->cache_salt = salt;
+    return STATUS_OK;
+}
+
 enum status parameter_user(struct generation_request *request, const char *name,
                            const json_t *value, const struct request_limits *limits,
                            struct fault *fault)

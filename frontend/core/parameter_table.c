@@ -45,6 +45,7 @@ const struct parameter parameter_table[] = {
     NUMBER("n", BOTH, U32, 1, CHOICES_MAX, REQUEST(choices_per_prompt)),
     NUMBER("best_of", ANSWER_COMPLETION, U32, 1, CHOICES_MAX, REQUEST(best_of)),
     NUMBER("priority", BOTH, I64, INT32_MIN, INT32_MAX, REQUEST(priority)),
+    SPECIAL("cache_salt", BOTH, parameter_cache_salt),
     SPECIAL("timeout", BOTH, parameter_timeout),
     FLAG("stream", BOTH, REQUEST(stream)),
     SPECIAL("stream_options", BOTH, parameter_stream_options),

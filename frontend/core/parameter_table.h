@@ -45,6 +45,7 @@ parameter_reader parameter_stream_options;
 parameter_reader parameter_chat_logprobs;
 parameter_reader parameter_legacy_logprobs;
 parameter_reader parameter_response_format;
+parameter_reader parameter_cache_salt;
 parameter_reader parameter_timeout;
 parameter_reader parameter_user;
 parameter_reader parameter_prompt;

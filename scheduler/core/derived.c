@@ -16,12 +16,14 @@ struct derived *derived_create(const struct control *control, const struct polic
     derived->record_step = calloc(geometry->records_count, sizeof *derived->record_step);
     derived->worker_step = calloc(geometry->workers_max, sizeof *derived->worker_step);
     derived->blocks = block_pool_create(geometry->blocks_count);
+    if (derived->blocks != NULL)
+        derived->cache = prefix_cache_create(control, derived->blocks, secret);
     derived->heap = heap_pages_create(geometry->heap_pages_count);
     derived->index =
         record_index_create(control->records, geometry->records_count, secret);
     if (derived->nodes == NULL || derived->record_step == NULL ||
         derived->worker_step == NULL || derived->blocks == NULL ||
-        derived->heap == NULL || derived->index == NULL) {
+        derived->cache == NULL || derived->heap == NULL || derived->index == NULL) {
         derived_destroy(derived);
         return NULL;
     }
@@ -34,6 +36,7 @@ void derived_destroy(struct derived *derived)
         return;
     record_index_destroy(derived->index);
     heap_pages_destroy(derived->heap);
+    prefix_cache_destroy(derived->cache);
     block_pool_destroy(derived->blocks);
     free(derived->worker_step);
     free(derived->record_step);
@@ -98,6 +101,9 @@ static const char *record_fault(const struct derived *derived,
     if (record->blocks_held_count > record->blocks_capacity ||
         record->blocks_capacity > geometry->blocks_count)
         return "it holds more blocks than it may";
+    if (record->chain_links_count > 1 + record->blocks_capacity ||
+        record->blocks_offered_count > record->blocks_capacity)
+        return "it names more blocks than it may hold";
     if (record->logprobs_per_token > 1 + TOP_LOGPROBS_MAX ||
         record->logit_bias_count > LOGIT_BIAS_MAX ||
         record->stop_tokens_count > STOP_TOKENS_MAX ||
@@ -208,7 +214,10 @@ enum status derived_rebuild(struct derived *derived, struct fault *fault)
         status = read_record(derived, i, fault);
     for (uint32_t i = 0; i < geometry->steps_count && status == STATUS_OK; i++)
         status = read_step(derived, i, fault);
+    if (status == STATUS_OK)
+        status = prefix_cache_read(derived->cache, fault);
     block_pool_recount_end(derived->blocks);
+    prefix_cache_sort(derived->cache);
     return status;
 }
 
@@ -258,6 +267,8 @@ static const char *difference(const struct derived *kept, const struct derived *
         return "the index of ids";
     if (!block_pool_check(kept->blocks))
         return "the block pool's free list and its counts";
+    if (!prefix_cache_check(kept->cache))
+        return "the prefix cache's index and the block records";
     for (uint32_t i = 0; i < geometry->blocks_count; i++)
         if (block_pool_holders(kept->blocks, i) != block_pool_holders(rebuilt->blocks, i))
             return "a block's holders";

@@ -4,8 +4,8 @@
  * Why:     an adopting scheduler builds this from shared memory alone, and so does every
  *          check: what production keeps up to date must equal what is built anew. So the
  *          layout is proven to hold all that a successor needs.
- * Order:   waiting: the policy's; done: by the time of the end; running: by turns, which
- *          a successor may begin anew.
+ * Order:   waiting: the policy's; done: by the time of the end; idle blocks: by the time
+ *          of their release; running: by turns, which a successor may begin anew.
  */
 #ifndef ROPEWAY_SCHEDULER_CORE_DERIVED_H
 #define ROPEWAY_SCHEDULER_CORE_DERIVED_H
@@ -14,6 +14,7 @@
 #include "scheduler/core/block_pool.h"
 #include "scheduler/core/heap_pages.h"
 #include "scheduler/core/policy.h"
+#include "scheduler/core/prefix_cache.h"
 #include "scheduler/core/queue.h"
 #include "scheduler/core/record_index.h"
 
@@ -25,6 +26,7 @@ struct derived {
     struct queue_node *nodes; /* a record is in exactly one of these four */
     struct queue free, waiting, running, done;
     struct block_pool *blocks;
+    struct prefix_cache *cache;
     struct heap_pages *heap;
     struct record_index *index;
     uint32_t *record_step; /* slot of the step in flight with record, or STEP_NONE */

@@ -79,10 +79,7 @@ void scheduler_retire(struct scheduler *scheduler, uint32_t record)
         queue_remove(&derived->waiting, record);
     } else {
         queue_remove(&derived->running, record);
-        struct extent extent = extent_view(&scheduler->control, request);
-        for (uint32_t i = 0; i < request->blocks_held_count; i++)
-            block_pool_release(derived->blocks, extent.block_table[i]);
-        request->blocks_held_count = 0;
+        scheduler_release_blocks(scheduler, request, request->finished_ns);
     }
     queue_push(&derived->done, record);
 }

@@ -92,6 +92,8 @@ static enum status check_parts(const struct submit_request *submit,
         return invalid(fault, "logit_bias", "at most 300 tokens with finite biases");
     if (submit->grammar.size > GRAMMAR_BYTES_MAX)
         return invalid(fault, "grammar", "at most 65536 bytes");
+    if (submit->cache_salt.size > CACHE_SALT_BYTES_MAX)
+        return invalid(fault, "cache_salt", "at most 256 bytes");
     if (submit->client_blob.size > CLIENT_BLOB_BYTES_MAX)
         return invalid(fault, "client_blob", "at most 65536 bytes");
     if (submit->max_tokens == 0)

@@ -56,27 +56,46 @@ static uint32_t collect_running(struct scheduler *scheduler)
     return count;
 }
 
-/* More than one beyond the free slots cannot matter: it would only be refused, too. */
+/* A waiting request as it would join: without the rows that are cached, and without the
+ * blocks that others hold. An idle block costs as much as a free one. So the gate stays
+ * right whatever those before it take: fewer blocks found then are fewer rows saved. */
+static struct iteration_request describe_waiting(const struct scheduler *scheduler,
+                                                 uint32_t index)
+{
+    const struct request_record *record = &scheduler->control.records[index];
+    struct prefix_hits hits = scheduler_find_prefix(scheduler, record);
+    struct iteration_request candidate = describe(record, index);
+    candidate.kv_blocks -= hits.held_count;
+    candidate.remaining_prefill_tokens =
+        (int64_t)record->tokens_count -
+        (int64_t)hits.blocks_count * scheduler->geometry->block_size;
+    return candidate;
+}
+
+/* Those that may join, up to the first that the slots, blocks or tokens left by the ones
+ * before it cannot take: nobody behind that one matters, nor is looked up. */
 static uint32_t collect_candidates(struct scheduler *scheduler)
 {
     const struct queue *waiting = &scheduler->derived->waiting;
     uint32_t free_slots =
         scheduler->geometry->step_sequences_max - scheduler->derived->running.count;
+    int64_t blocks = block_pool_unheld_count(scheduler->derived->blocks);
+    int64_t tokens = scheduler->geometry->step_rows_max;
     uint32_t count = 0;
-    for (uint32_t i = waiting->head; i != QUEUE_END && count <= free_slots;
-         i = queue_next(waiting, i))
-        scheduler->candidates[count++] = describe(&scheduler->control.records[i], i);
-    return count;
-}
-
-static void reserve_blocks(struct scheduler *scheduler, struct request_record *record)
-{
-    struct extent extent = extent_view(&scheduler->control, record);
-    for (uint32_t i = 0; i < record->blocks_capacity; i++) {
-        extent.block_table[i] = block_pool_take(scheduler->derived->blocks);
-        INVARIANT(extent.block_table[i] != BLOCK_NONE);
+    for (uint32_t i = waiting->head;
+         i != QUEUE_END && count <= free_slots && blocks >= 0 && tokens >= 0;
+         i = queue_next(waiting, i)) {
+        /* The one beyond the free slots is refused by them: no need to look it up. */
+        struct iteration_request candidate =
+            count < free_slots ? describe_waiting(scheduler, i)
+                               : describe(&scheduler->control.records[i], i);
+        blocks -= candidate.kv_blocks;
+        tokens -= candidate.remaining_prefill_tokens < scheduler->options.prefill_chunk
+                      ? candidate.remaining_prefill_tokens
+                      : scheduler->options.prefill_chunk;
+        scheduler->candidates[count++] = candidate;
     }
-    record->blocks_held_count = record->blocks_capacity;
+    return count;
 }
 
 static void admit(struct scheduler *scheduler, const struct iteration_request *candidate,
@@ -84,7 +103,7 @@ static void admit(struct scheduler *scheduler, const struct iteration_request *c
 {
     struct derived *derived = scheduler->derived;
     struct request_record *record = &scheduler->control.records[candidate->id];
-    reserve_blocks(scheduler, record);
+    scheduler_reserve_blocks(scheduler, record);
     scheduler_account_wait(scheduler, candidate->id, now_ns);
     record->block_reason = BLOCKED_NOT;
     record->admitted_ns = now_ns;
@@ -196,7 +215,7 @@ static struct iteration_batch decide(struct scheduler *scheduler, uint32_t activ
     struct iteration_limits limits = {
         .max_batch_size = (int64_t)scheduler->geometry->step_sequences_max -
                           (scheduler->derived->running.count - active_count),
-        .free_kv_blocks = block_pool_free_count(scheduler->derived->blocks),
+        .free_kv_blocks = block_pool_unheld_count(scheduler->derived->blocks),
         .max_num_batched_tokens = scheduler->geometry->step_rows_max,
         .prefill_chunk_size = scheduler->options.prefill_chunk,
         .trim_prefill = true};

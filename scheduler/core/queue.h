@@ -3,7 +3,7 @@
  * Layer:   scheduler/core (pure; allocates nothing).
  * Holds:   a node is in at most one queue at a time, and knows which: taking it out of
  *          another, or putting it in twice, is an INVARIANT. Every change is O(1), but
- *          queue_insert, which walks from the tail to the place.
+ *          queue_insert, which walks from the tail to the place, and queue_sort.
  */
 #ifndef ROPEWAY_SCHEDULER_CORE_QUEUE_H
 #define ROPEWAY_SCHEDULER_CORE_QUEUE_H
@@ -34,6 +34,8 @@ void queue_push(struct queue *queue, uint32_t index);
 /* Behind every one that index does not go before: equals keep their order. */
 void queue_insert(struct queue *queue, uint32_t index, queue_order *goes_before,
                   const void *context);
+/* Equals keep their order. Takes time n log n, and log n of stack. */
+void queue_sort(struct queue *queue, queue_order *goes_before, const void *context);
 void queue_remove(struct queue *queue, uint32_t index);
 /* The head, removed; QUEUE_END when empty. */
 uint32_t queue_pop(struct queue *queue);

@@ -146,7 +146,7 @@ struct scheduler_counts scheduler_counts(const struct scheduler *scheduler)
                                      .waiting = derived->waiting.count,
                                      .done = derived->done.count,
                                      .blocks_free =
-                                         block_pool_free_count(derived->blocks),
+                                         block_pool_unheld_count(derived->blocks),
                                      .slots = scheduler->geometry->step_sequences_max};
 }
 

@@ -31,16 +31,19 @@ struct scheduler_options {
     uint32_t waiting_max;   /* more are refused */
     uint64_t queue_wait_ns; /* longer ends as timed out */
     uint64_t done_kept_ns;  /* how long an ended request's record is kept */
-    uint64_t secret;        /* keys the index of ids */
+    uint64_t secret;        /* keys the indexes of ids and of cached blocks */
+    bool prefix_caching;
 };
 
 struct scheduler_counters {
     uint64_t received, rejected, finished[FINISH_REASONS];
     uint64_t prompt_tokens, generation_tokens;
+    uint64_t prefix_queries, prefix_hits; /* tokens looked up at admission, and found */
     uint64_t iterations, replayed_steps;
     uint64_t waited_ns[BLOCK_REASONS];
 };
 
+/* blocks_free: those that no request holds, cached ones among them. */
 struct scheduler_counts {
     uint32_t running, waiting, done, blocks_free, slots;
 };

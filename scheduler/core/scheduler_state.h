@@ -5,6 +5,7 @@
 
 #include "scheduler/core/boundary.h"
 #include "scheduler/core/flight.h"
+#include "scheduler/core/prefix_chain.h"
 #include "scheduler/core/request.h"
 #include "scheduler/core/scheduler.h"
 
@@ -42,6 +43,26 @@ struct scheduler {
 void wait_clock_read(const struct wait_clock *clock, uint64_t now_ns,
                      uint64_t total_ns[BLOCK_REASONS]);
 void wait_clock_set(struct wait_clock *clock, enum block_reason reason, uint64_t now_ns);
+
+/* A waiting request's first blocks that are cached; and the first of these, up to one
+ * that is idle, that others hold: behind an idle one, which may be given up for somebody
+ * else before this request joins, nothing is found for certain. */
+struct prefix_hits {
+    uint32_t blocks_count, held_count;
+};
+
+/* reuse.c: at submit, before the record is published. */
+void scheduler_begin_chain(struct scheduler *scheduler, struct request_record *record,
+                           struct span salt);
+/* Notes those that it finds in the record's block table, which is not in use yet. */
+struct prefix_hits scheduler_find_prefix(const struct scheduler *scheduler,
+                                         const struct request_record *record);
+/* All blocks of its capacity: those that are cached, and others for the rest. */
+void scheduler_reserve_blocks(struct scheduler *scheduler, struct request_record *record);
+/* Caches the blocks that are full by committed steps. */
+void scheduler_offer_blocks(struct scheduler *scheduler, struct request_record *record);
+void scheduler_release_blocks(struct scheduler *scheduler, struct request_record *record,
+                              uint64_t now_ns);
 
 /* Moves the record to its end and tells of it. Lists and blocks follow with
  * scheduler_retire, once nothing in flight uses them. */

@@ -92,7 +92,8 @@ static void settle_sequence(struct scheduler *scheduler, const struct step_view 
         scheduler_finish(scheduler, index, reason, now_ns);
 }
 
-/* Frees the step's slot, and only then what its sequences held. */
+/* Frees the step's slot, and only then caches what its sequences filled, and frees what
+ * those that ended held. */
 static void close_step(struct scheduler *scheduler, uint32_t slot,
                        const struct step_view *view)
 {
@@ -105,6 +106,7 @@ static void close_step(struct scheduler *scheduler, uint32_t slot,
         if (derived->record_step[index] != slot)
             continue;
         derived->record_step[index] = STEP_NONE;
+        scheduler_offer_blocks(scheduler, &scheduler->control.records[index]);
         if (request_state(&scheduler->control.records[index]) == REQUEST_DONE)
             scheduler_retire(scheduler, index);
     }

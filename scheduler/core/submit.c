@@ -101,6 +101,7 @@ static void publish(struct scheduler *scheduler, uint32_t record,
     request->arrived_ns = now_ns;
     if (!submit->has_seed)
         request->sampling.seed = seed;
+    scheduler_begin_chain(scheduler, request, submit->cache_salt);
     if (submit->timeout_ms != 0)
         request->deadline_ns = now_ns + submit->timeout_ms * NS_PER_MS;
     request_move(request, REQUEST_WAITING);

@@ -104,6 +104,8 @@ Test(generation_request, structures_out_of_form_are_refused_by_name)
         BAD("\"stream_options\":{}", "stream_options"),
         BAD("\"stream\":true,\"stream_options\":{\"include_usage\":1}", "stream_options"),
         BAD("\"user\":3", "user"),
+        BAD("\"cache_salt\":\"\"", "cache_salt"),
+        BAD("\"cache_salt\":7", "cache_salt"),
         BAD("\"model\":7", "model"),
         {P "\"model\":\"x\"}", STATUS_MODEL_NOT_FOUND, "model"},
         {P "\"n\":2,\"best_of\":3}", STATUS_UNSUPPORTED, "best_of"},
@@ -193,7 +195,8 @@ Test(generation_request, all_that_is_given_arrives)
         "\"max_tokens\":7.0,\"stop\":[\"x\",\"yz\"],\"stop_token_ids\":[5],"
         "\"logit_bias\":{\"7\":-100,\"8\":2.5},\"logprobs\":2,\"stream\":true,"
         "\"stream_options\":{\"include_usage\":true},\"ignore_eos\":true,"
-        "\"min_tokens\":2,\"priority\":-4,\"timeout\":1.5,\"made_up\":{\"a\":[]}}";
+        "\"min_tokens\":2,\"priority\":-4,\"cache_salt\":\"s\\u0000t\",\"timeout\":1.5,"
+        "\"made_up\":{\"a\":[]}}";
     cr_assert_eq(read(ANSWER_COMPLETION, body, &request, &fault), STATUS_OK, "%s",
                  fault.sentence);
     cr_assert_eq(request.prompts_count, 2);
@@ -211,6 +214,7 @@ Test(generation_request, all_that_is_given_arrives)
     cr_assert_eq(request.sampling.top_logprobs, 2);
     cr_assert(request.stream && request.include_usage && request.sampling.ignore_end);
     cr_assert_eq(request.priority, -4);
+    cr_assert(span_equal(request.cache_salt, (struct span){"s\0t", 3}));
     cr_assert_eq(request.timeout_ms, 1500);
     generation_request_fini(&request);
 }

@@ -357,14 +357,15 @@ Test(extent, parts_follow_one_another_and_fill_whole_pages)
     struct control control = view_of(&segment);
     struct request_record record = record_with_all();
     /* 43 tokens, 3 blocks and 5 stop tokens of 4 bytes; 32 generated with 6 logprobs and
-     * 2 biases of 8; 13 and 4099 bytes: 5868, two pages. */
+     * 2 biases of 8; 4 links of 32; 13 and 4099 bytes: 5996, two pages. */
     cr_assert_eq(extent_pages(&record), 2);
     record.extent_page = 27;
     record.extent_pages_count = 2;
     struct extent extent = extent_view(&control, &record);
     cr_assert_eq((void *)extent.tokens, control.heap + 27 * LAYOUT_PAGE_BYTES);
     cr_assert_eq((void *)extent.block_table, extent.tokens + 43);
-    cr_assert_eq((void *)extent.logprobs, extent.block_table + 3);
+    cr_assert_eq((void *)extent.chain, extent.block_table + 3);
+    cr_assert_eq((void *)extent.logprobs, extent.chain + 4);
     cr_assert_eq((void *)extent.logit_bias, extent.logprobs + 32 * 6);
     cr_assert_eq((void *)extent.stop_tokens, extent.logit_bias + 2);
     cr_assert_eq((void *)extent.grammar, extent.stop_tokens + 5);
@@ -376,7 +377,8 @@ Test(extent, parts_follow_one_another_and_fill_whole_pages)
 
 Test(extent, one_byte_more_than_a_page_takes_two)
 {
-    struct request_record record = {.client_blob_bytes = LAYOUT_PAGE_BYTES};
+    struct request_record record = {.client_blob_bytes =
+                                        LAYOUT_PAGE_BYTES - sizeof(struct block_digest)};
     cr_assert_eq(extent_pages(&record), 1);
     record.client_blob_bytes++;
     cr_assert_eq(extent_pages(&record), 2);

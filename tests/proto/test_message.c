@@ -55,7 +55,8 @@ static struct submit_request full_submit(void)
                                    .stop_tokens = {(const char *)prompt, 4},
                                    .logit_bias = {(const char *)&bias, sizeof bias},
                                    .grammar = SPAN_LITERAL("root ::= \"a\""),
-                                   .client_blob = {"\0\1\2", 3}};
+                                   .client_blob = {"\0\1\2", 3},
+                                   .cache_salt = {"s\0t", 3}};
 }
 
 static void assert_sampling(const struct sampling *got, const struct sampling *sent)
@@ -97,6 +98,7 @@ Test(message, a_submit_comes_back_as_it_went)
     cr_assert(span_equal(got.logit_bias, sent.logit_bias));
     cr_assert(span_equal(got.grammar, sent.grammar));
     cr_assert(span_equal(got.client_blob, sent.client_blob));
+    cr_assert(span_equal(got.cache_salt, sent.cache_salt));
     enum message_op op;
     cr_assert_eq(message_op(buffer_span(&out), &op, &fault), STATUS_OK);
     cr_assert_eq(op, OP_SUBMIT);

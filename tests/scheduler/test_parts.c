@@ -51,6 +51,27 @@ Test(block_pool, a_recount_frees_what_nobody_holds)
     block_pool_destroy(pool);
 }
 
+Test(block_pool, a_kept_block_is_idle_until_it_is_held_or_discarded)
+{
+    struct block_pool *pool = block_pool_create(2);
+    uint32_t block = block_pool_take(pool);
+    block_pool_keep(pool, block);
+    block_pool_release(pool, block);
+    cr_assert_eq(block_pool_free_count(pool), 1);
+    cr_assert_eq(block_pool_unheld_count(pool), 2);
+    cr_assert_eq(block_pool_idle(pool)->head, block);
+    cr_assert_neq(block_pool_take(pool), block);
+    cr_assert_eq(block_pool_take(pool), BLOCK_NONE);
+    block_pool_hold(pool, block);
+    cr_assert_eq(block_pool_unheld_count(pool), 0);
+    block_pool_release(pool, block);
+    cr_assert(block_pool_check(pool));
+    block_pool_discard(pool, block);
+    cr_assert_eq(block_pool_take(pool), block);
+    cr_assert(block_pool_check(pool));
+    block_pool_destroy(pool);
+}
+
 Test(heap_pages, takes_the_lowest_run_that_is_long_enough)
 {
     struct heap_pages *heap = heap_pages_create(200);
@@ -106,6 +127,25 @@ Test(queue, inserts_in_order_and_leaves_equals_as_they_came)
     for (uint32_t i = 0; i < 5; i++)
         cr_assert_eq(queue_pop(&queue), expected[i]);
     cr_assert_eq(queue_pop(&queue), QUEUE_END);
+}
+
+Test(queue, sorts_any_number_and_leaves_equals_as_they_came)
+{
+    const uint32_t values[9] = {30, 10, 20, 10, 40, 5, 20, 50, 0};
+    const uint32_t expected[9] = {8, 5, 1, 3, 2, 6, 0, 4, 7};
+    for (uint32_t count = 0; count <= 9; count++) {
+        struct queue_node nodes[9] = {{.owner = NULL}};
+        struct queue queue;
+        queue_init(&queue, nodes);
+        for (uint32_t i = 0; i < count; i++)
+            queue_push(&queue, i);
+        queue_sort(&queue, is_smaller, values);
+        cr_assert_eq(queue.count, count);
+        for (uint32_t i = 0; i < 9; i++)
+            if (expected[i] < count)
+                cr_assert_eq(queue_pop(&queue), expected[i]);
+        cr_assert_eq(queue_pop(&queue), QUEUE_END);
+    }
 }
 
 Test(queue, removes_head_middle_and_tail)

@@ -1,5 +1,6 @@
-/* Seeded simulation: arrivals, duplicates, cancels, time-outs, deaths of workers and of
- * the scheduler, poison and tiny pools, all at random. After every change the derived
+/* Seeded simulation: arrivals, duplicates, cancels, time-outs, shared prompts and later
+ * turns of chats, deaths of workers and of the scheduler, poison and tiny pools, all at
+ * random. After every change the derived
  * state must equal what the records say, and every request's output what it gets alone.
  *
  * A failure prints its seed: ROPEWAY_SIM_SEED=n runs that seed alone, ROPEWAY_SIM_SEEDS=n
@@ -17,11 +18,13 @@ enum {
     RECORDS = 24,
     IDS_MAX = 4096,
     WORKERS = 2,
-    DRAIN_STEPS_MAX = 20000
+    DRAIN_STEPS_MAX = 20000,
+    PROMPT_MAX = 40
 };
 
 struct sim_request {
     char id[16];
+    uint32_t tokens[PROMPT_MAX]; /* of a later turn */
     struct toy_request toy;
     bool is_poison;
     bool may_end_early; /* cancelled or given a short time */
@@ -35,6 +38,7 @@ struct sim {
     uint32_t requests_count;
     uint32_t request_of_record[RECORDS];
     uint32_t verified_count, failed_count;
+    uint64_t hits; /* tokens that schedulers found cached */
 };
 
 static uint32_t draw(struct sim *sim, uint32_t below)
@@ -51,11 +55,46 @@ static bool chance(struct sim *sim, uint32_t percent)
 #define SIM_ASSERT(sim, condition)                                                       \
     cr_assert((condition), "seed %llu: %s", (unsigned long long)(sim)->seed, #condition)
 
+/* The next scheduler counts from 0. */
+static void replace_scheduler(struct sim *sim)
+{
+    sim->hits += scheduler_counters(sim->toy.scheduler)->prefix_hits;
+    toy_replace_scheduler(&sim->toy);
+}
+
 static void check(struct sim *sim)
 {
     struct fault fault;
     if (scheduler_check(sim->toy.scheduler, &fault) != STATUS_OK)
         cr_assert_fail("seed %llu: %s", (unsigned long long)sim->seed, fault.sentence);
+}
+
+/* The prompt is what an earlier request was told and answered, and a little more. */
+static void take_turn_after(struct sim *sim, struct sim_request *request,
+                            const struct sim_request *earlier)
+{
+    uint32_t answer[TOY_TOKENS_MAX];
+    uint32_t answer_count = toy_expect(&earlier->toy, answer);
+    struct submit_request before = toy_submit_request(&earlier->toy);
+    uint32_t count = earlier->toy.prompt_count;
+    memcpy(request->tokens, before.prompt_tokens.data, before.prompt_tokens.size);
+    for (uint32_t i = 0; i < answer_count && count < PROMPT_MAX; i++)
+        request->tokens[count++] = answer[i];
+    for (uint32_t more = draw(sim, 4); more > 0 && count < PROMPT_MAX; more--)
+        request->tokens[count++] = draw(sim, TOY_VOCABULARY);
+    request->toy.tokens = request->tokens;
+    request->toy.prompt_count = count;
+}
+
+static void share_prefix(struct sim *sim, struct sim_request *request)
+{
+    static const char *const shared_ids[] = {"system", "other"};
+    request->toy.shared_id = shared_ids[draw(sim, 2)];
+    request->toy.shared_count = draw(sim, 20);
+    if (chance(sim, 20))
+        request->toy.salt = (struct span){"salt", 1 + draw(sim, 4)};
+    if (sim->requests_count > 0 && chance(sim, 30))
+        take_turn_after(sim, request, &sim->requests[draw(sim, sim->requests_count)]);
 }
 
 static void submit_new(struct sim *sim)
@@ -69,6 +108,7 @@ static void submit_new(struct sim *sim)
                                         .max_tokens = 1 + draw(sim, 16),
                                         .seed = draw(sim, 1000),
                                         .stops = chance(sim, 50)};
+    share_prefix(sim, request);
     request->is_poison = chance(sim, 2);
     struct submit_request submit = toy_submit_request(&request->toy);
     if (chance(sim, 5)) {
@@ -153,7 +193,7 @@ static void die_in_commit(struct sim *sim, uint32_t slot, uint64_t committed)
             record->kv_rows_count = view.sequence_position[i];
     }
     view.step->committed = committed;
-    toy_replace_scheduler(&sim->toy);
+    replace_scheduler(sim);
 }
 
 static void commit(struct sim *sim, uint32_t slot)
@@ -184,7 +224,7 @@ static void run_worker(struct sim *sim, uint32_t worker)
     }
     toy_run(toy, slot);
     if (chance(sim, 3))
-        toy_replace_scheduler(toy);
+        replace_scheduler(sim);
     if (chance(sim, 5))
         scheduler_worker_died(toy->scheduler, worker, toy->now_ns);
     else
@@ -235,7 +275,7 @@ static void one_step(struct sim *sim, bool with_arrivals)
     if (with_arrivals && chance(sim, 6))
         cancel_one(sim);
     if (chance(sim, 1))
-        toy_replace_scheduler(&sim->toy);
+        replace_scheduler(sim);
     run_worker(sim, draw(sim, WORKERS));
     check(sim);
     verify_ended(sim);
@@ -271,6 +311,9 @@ static void run_seed(struct sim *sim, uint64_t seed)
     }
     SIM_ASSERT(sim, step < DRAIN_STEPS_MAX);
     SIM_ASSERT(sim, sim->verified_count == sim->requests_count);
+    SIM_ASSERT(sim, scheduler_counts(sim->toy.scheduler).blocks_free ==
+                        sim->toy.control.header->geometry.blocks_count);
+    sim->hits += scheduler_counters(sim->toy.scheduler)->prefix_hits;
     toy_close(&sim->toy);
 }
 
@@ -281,13 +324,17 @@ Test(simulation, every_request_gets_what_it_gets_alone_whatever_dies, .timeout =
     uint64_t first = only != NULL ? strtoull(only, NULL, 10) : 1;
     uint64_t seeds = only != NULL ? 1 : count != NULL ? strtoull(count, NULL, 10) : SEEDS;
     uint32_t requests = 0, failed = 0;
+    uint64_t hits = 0;
     for (uint64_t seed = first; seed < first + seeds; seed++) {
         run_seed(&sim, seed);
         requests += sim.requests_count;
         failed += sim.failed_count;
+        hits += sim.hits;
     }
-    printf("%llu seeds, %u requests, %u failed as poison\n", (unsigned long long)seeds,
-           requests, failed);
-    if (seeds >= SEEDS)
+    printf("%llu seeds, %u requests, %u failed as poison, %llu tokens found cached\n",
+           (unsigned long long)seeds, requests, failed, (unsigned long long)hits);
+    if (seeds >= SEEDS) {
         cr_assert_gt(failed, 0);
+        cr_assert_gt(hits, requests);
+    }
 }

@@ -41,7 +41,8 @@ struct scheduler_options toy_options(uint32_t prefill_chunk)
                                       .waiting_max = 64,
                                       .queue_wait_ns = UINT64_C(60000000000),
                                       .done_kept_ns = UINT64_C(60000000000),
-                                      .secret = 42};
+                                      .secret = 42,
+                                      .prefix_caching = true};
 }
 
 static void start_scheduler(struct toy *toy)
@@ -86,7 +87,10 @@ void toy_close(struct toy *toy)
 static uint32_t prompt_token(const struct toy_request *request, uint32_t index)
 {
     uint64_t state = 1;
-    for (const char *c = request->id; *c != '\0'; c++)
+    if (request->tokens != NULL)
+        return request->tokens[index];
+    const char *id = index < request->shared_count ? request->shared_id : request->id;
+    for (const char *c = id; *c != '\0'; c++)
         state = mix(state, (unsigned char)*c);
     return (uint32_t)(mix(state, index) % TOY_VOCABULARY);
 }
@@ -95,15 +99,20 @@ struct submit_request toy_submit_request(const struct toy_request *request)
 {
     static uint32_t prompt[TOY_TOKENS_MAX];
     static const uint32_t stop_token = TOY_STOP_TOKEN;
-    static char digest[32];
+    static char digest[32], owner_key[OWNER_KEY_BYTES];
     cr_assert_leq(request->prompt_count, TOY_TOKENS_MAX);
     for (uint32_t i = 0; i < request->prompt_count; i++)
         prompt[i] = prompt_token(request, i);
     memset(digest, 0, sizeof digest);
     memcpy(digest, &request->prompt_count, sizeof request->prompt_count);
     memcpy(digest + 8, &request->max_tokens, sizeof request->max_tokens);
+    memset(owner_key, 0, sizeof owner_key);
+    if (request->owner != NULL)
+        memcpy(owner_key, request->owner, strlen(request->owner));
     return (struct submit_request){
         .frontend = TOY_FRONTEND,
+        .owner_key = {owner_key, request->owner != NULL ? sizeof owner_key : 0},
+        .cache_salt = request->salt,
         .id = span_of(request->id),
         .body_digest = {digest, sizeof digest},
         .sampling = {.top_p = 1, .repetition_penalty = 1, .seed = request->seed},

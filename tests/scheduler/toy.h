@@ -42,6 +42,14 @@ struct toy_request {
     uint32_t max_tokens;
     uint64_t seed;
     bool stops; /* at TOY_STOP_TOKEN */
+
+    /* The prompt is tokens; or else its first shared_count tokens are those of every
+     * prompt with that shared_id, and the rest its own. */
+    const uint32_t *tokens;
+    const char *shared_id;
+    uint32_t shared_count;
+    const char *owner; /* NULL: none */
+    struct span salt;
 };
 
 /* Fills submit for the request. Its spans point into static storage until the next call.
