@@ -41,9 +41,18 @@ static int append_header_text(struct http_reader *reader, const char *at, size_t
     return reader->request.texts.failed ? refuse_headers(reader) : 0;
 }
 
+/* Trailers come after the headers were acted upon, so they must not pass for some. */
+static bool is_trailer(struct http_reader *reader)
+{
+    reader->in_trailers = reader->phase == HTTP_PHASE_BODY;
+    return reader->in_trailers;
+}
+
 static int on_header_field(llhttp_t *parser, const char *at, size_t size)
 {
     struct http_reader *reader = reader_of(parser);
+    if (is_trailer(reader))
+        return 0;
     struct http_request *request = &reader->request;
     if (request->headers_count == 0 || reader->in_value) {
         if (request->headers_count == HTTP_HEADERS_MAX)
@@ -59,6 +68,8 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t size)
 static int on_header_value(llhttp_t *parser, const char *at, size_t size)
 {
     struct http_reader *reader = reader_of(parser);
+    if (is_trailer(reader))
+        return 0;
     struct http_header *header =
         &reader->request.headers[reader->request.headers_count - 1];
     if (!reader->in_value) {
@@ -130,6 +141,22 @@ static enum http_method method_of(uint8_t method)
     }
 }
 
+static struct span without_blanks_behind(struct span text)
+{
+    while (text.size > 0 && strchr(" \t", text.data[text.size - 1]))
+        text.size--;
+    return text;
+}
+
+/* llhttp frames any list of codings that ends in chunked; we undo no other. */
+static bool coding_is_known(const struct http_request *request)
+{
+    struct span coding =
+        without_blanks_behind(http_request_header(request, "transfer-encoding"));
+    return headers_named(request, "transfer-encoding") == 0 ||
+           (coding.size == 7 && strncasecmp(coding.data, "chunked", 7) == 0);
+}
+
 static int on_headers_complete(llhttp_t *parser)
 {
     struct http_reader *reader = reader_of(parser);
@@ -143,6 +170,9 @@ static int on_headers_complete(llhttp_t *parser)
                       "A request needs exactly one Host header.");
     if (headers_named(request, "content-length") > 1)
         return refuse(reader, STATUS_MALFORMED, "Content-Length was given twice.");
+    if (!coding_is_known(request))
+        return refuse(reader, STATUS_MALFORMED,
+                      "Only the transfer coding chunked is understood.");
     bool has_length = (parser->flags & F_CONTENT_LENGTH) != 0;
     if (has_length && parser->content_length > reader->body_bytes_max)
         return refuse(reader, STATUS_TOO_LARGE, "The body is larger than allowed.");
@@ -227,17 +257,22 @@ static enum http_event fail(struct http_reader *reader)
 /* A little at a time, so that what is over a bound is noticed soon after the bound. */
 #define FEED_BYTES_MAX 16384
 
+static bool in_lines(const struct http_reader *reader)
+{
+    return reader->phase <= HTTP_PHASE_HEADERS || reader->in_trailers;
+}
+
 static enum http_event feed_piece(struct http_reader *reader, struct span piece,
                                   size_t *used)
 {
-    bool in_head = reader->phase <= HTTP_PHASE_HEADERS;
+    bool in_head = in_lines(reader);
     llhttp_errno_t error = llhttp_execute(&reader->parser, piece.data, piece.size);
     *used = piece.size;
     if (error == HPE_PAUSED && reader->phase == HTTP_PHASE_WHOLE)
         *used = (size_t)(llhttp_get_error_pos(&reader->parser) - piece.data);
     else if (error != HPE_OK)
         return fail(reader);
-    if (in_head && reader->phase <= HTTP_PHASE_HEADERS) {
+    if (in_head && in_lines(reader)) {
         reader->head_bytes += *used;
         if (reader->head_bytes > HTTP_HEADER_BYTES_MAX + HTTP_URL_BYTES_MAX) {
             refuse_headers(reader);
@@ -287,6 +322,7 @@ void http_reader_next(struct http_reader *reader)
     request->headers_count = 0;
     reader->phase = HTTP_PHASE_IDLE;
     reader->head_bytes = 0;
+    reader->in_trailers = false;
     reader->extension_bytes = 0;
     reader->in_value = false;
     reader->continue_wanted = false;

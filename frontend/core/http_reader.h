@@ -68,6 +68,7 @@ struct http_reader {
     size_t body_bytes_max;
     size_t head_bytes; /* of lines, headers and trailers so far, skipped ones too */
     size_t extension_bytes;
+    bool in_trailers;
     bool in_value; /* the newest header's value has begun */
     bool continue_wanted;
     struct fault fault;

@@ -122,6 +122,9 @@ Test(http, what_smuggles_is_refused)
         "Content-Length: 18446744073709551621",
         "Transfer-Encoding: chunked\r\nContent-Length: 5",
         "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding:",
         "Transfer-Encoding : chunked",
         "Host: b",
         "X: y\r\n folded: z",
@@ -153,6 +156,21 @@ Test(http, chunks_are_joined)
         HTTP_EVENT_REQUEST);
     cr_assert(
         span_equal(buffer_span(&reader.request.body), SPAN_LITERAL("abc0123456789")));
+}
+
+Test(http, a_coding_may_have_blanks_around_it_and_large_letters)
+{
+    cr_assert_eq(feed_text("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \tChunked "
+                           " \r\n\r\n1\r\na\r\n0\r\n\r\n"),
+                 HTTP_EVENT_REQUEST);
+}
+
+Test(http, trailers_are_no_headers)
+{
+    cr_assert_eq(feed_text(CHUNKED "0\r\nAuthorization: Bearer key\r\n\r\n"),
+                 HTTP_EVENT_REQUEST);
+    cr_assert_eq(http_request_header(&reader.request, "authorization").size, 0);
+    cr_assert_eq(reader.request.headers_count, 2);
 }
 
 Test(http, chunks_over_the_bound_or_out_of_form_are_refused)
