@@ -64,6 +64,11 @@ static int on_ini_key(void *user, const char *section, const char *name,
 static enum status read_file(struct config *config, const char *path, struct fault *fault)
 {
     struct ini_reader reader = {.config = config, .path = path, .fault = fault};
+    struct stat about;
+    /* inih takes a folder, which opens but cannot be read, for an empty file. */
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return fault_set(fault, STATUS_INVALID, "config",
+                         "--config %.300s is a folder; a file is needed", path);
     int line = ini_parse(path, on_ini_key, &reader);
     if (reader.status)
         return reader.status;

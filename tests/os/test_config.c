@@ -84,6 +84,7 @@ Test(config, every_bad_option_is_one_sentence_that_names_it)
         {{"--workers", "2"}, "this version runs one worker"},
         {{"--instance", "Bad_Name"}, "a-z, 0-9 and -"},
         {{"--config", "/nonexistent.ini"}, "cannot be read"},
+        {{"--config", "/tmp"}, "--config /tmp is a folder"},
         {{"--model", ""}, "give --model PATH"},
     };
     for (size_t row = 0; row < sizeof refusals / sizeof refusals[0]; row++) {
