@@ -26,15 +26,15 @@
         name, on, PARAMETER_UNSUPPORTED, 0, 0, false, 0, NULL                            \
     }
 
-/* Bounds are OpenAI's where it publishes one, else vLLM's. Logprobs come before what
- * depends on them. */
+/* Bounds are OpenAI's where it publishes one, else vLLM's; but a repetition penalty near
+ * 0 would make infinities of logits. Logprobs come before what depends on them. */
 const struct parameter parameter_table[] = {
     SPECIAL("model", BOTH, parameter_model),
     NUMBER("temperature", BOTH, F32, 0, 2, SAMPLING(temperature)),
     ABOVE("top_p", BOTH, F32, 0, 1, SAMPLING(top_p)),
     NUMBER("min_p", BOTH, F32, 0, 1, SAMPLING(min_p)),
     NUMBER("top_k", BOTH, I32, -1, INT32_MAX, SAMPLING(top_k)),
-    ABOVE("repetition_penalty", BOTH, F32, 0, 2, SAMPLING(repetition_penalty)),
+    NUMBER("repetition_penalty", BOTH, F32, 0.01, 2, SAMPLING(repetition_penalty)),
     NUMBER("presence_penalty", BOTH, F32, -2, 2, SAMPLING(presence_penalty)),
     NUMBER("frequency_penalty", BOTH, F32, -2, 2, SAMPLING(frequency_penalty)),
     NUMBER("min_tokens", BOTH, U32, 0, INT32_MAX, SAMPLING(min_tokens)),

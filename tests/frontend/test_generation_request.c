@@ -57,6 +57,7 @@ Test(generation_request, numbers_out_of_range_are_refused_by_name)
         BAD("\"top_k\":-2", "top_k"),
         BAD("\"top_k\":1.5", "top_k"),
         BAD("\"repetition_penalty\":0", "repetition_penalty"),
+        BAD("\"repetition_penalty\":1e-38", "repetition_penalty"),
         BAD("\"frequency_penalty\":3", "frequency_penalty"),
         BAD("\"presence_penalty\":-2.5", "presence_penalty"),
         BAD("\"seed\":1.5", "seed"),
