@@ -109,9 +109,10 @@ enum status attachment_open(struct attachment *attachment, struct link_client *l
     *attachment = (struct attachment){.scheduler = -1};
     enum status status = ask(link, engine, options, &bytes, &reply, fault);
     if (!status && reply.instance.size >= sizeof instance)
-        status = fault_set(fault, STATUS_CORRUPT, NULL,
-                           "the scheduler named its instance by %zu bytes; %zu are the most",
-                           reply.instance.size, sizeof instance - 1);
+        status =
+            fault_set(fault, STATUS_CORRUPT, NULL,
+                      "the scheduler named its instance by %zu bytes; %zu are the most",
+                      reply.instance.size, sizeof instance - 1);
     if (!status) {
         memcpy(instance, reply.instance.data, reply.instance.size);
         attachment->worker = reply.worker;
