@@ -8,7 +8,7 @@ Test(samples, percentiles_are_of_the_nearest_rank)
 {
     struct samples samples = {0};
     for (int i = 0; i < COUNT; i++) /* 1 to 1000, out of order */
-        cr_assert(samples_add(&samples, 1 + (i * 7) % COUNT));
+        samples_add(&samples, 1 + (i * 7) % COUNT);
     cr_assert_eq(samples_percentile_ms(&samples, 50, 0), 500);
     cr_assert_eq(samples_percentile_ms(&samples, 99, 0), 990);
     cr_assert_eq(samples_percentile_ms(&samples, 100, 0), 1000);

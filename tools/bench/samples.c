@@ -1,6 +1,7 @@
 #include "tools/bench/samples.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define CAPACITY_FIRST 1024
@@ -11,19 +12,20 @@ void samples_fini(struct samples *samples)
     *samples = (struct samples){0};
 }
 
-bool samples_add(struct samples *samples, double value_ms)
+void samples_add(struct samples *samples, double value_ms)
 {
     if (samples->count == samples->capacity) {
         size_t capacity = samples->capacity != 0 ? 2 * samples->capacity : CAPACITY_FIRST;
         float *grown = realloc(samples->values_ms, capacity * sizeof *grown);
-        if (grown == NULL)
-            return false;
+        if (grown == NULL) {
+            fprintf(stderr, "ropeway bench: no memory for %zu samples\n", capacity);
+            exit(EXIT_FAILURE);
+        }
         samples->values_ms = grown;
         samples->capacity = capacity;
     }
     samples->values_ms[samples->count++] = (float)value_ms;
     samples->sorted = false;
-    return true;
 }
 
 double samples_mean_ms(const struct samples *samples)

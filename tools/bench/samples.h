@@ -19,8 +19,8 @@ struct samples {
 /* Zeroed memory is an empty one. */
 void samples_fini(struct samples *samples);
 
-/* False when memory is out; then the sample is lost. */
-bool samples_add(struct samples *samples, double value_ms);
+/* Ends the program when memory is out: percentiles of what was kept would be wrong. */
+void samples_add(struct samples *samples, double value_ms);
 
 double samples_mean_ms(const struct samples *samples);
 
