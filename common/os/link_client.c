@@ -2,13 +2,10 @@
 
 #include "common/base/invariant.h"
 #include "common/os/link_context.h"
+#include "common/os/link_dialer.h"
 #include "common/os/link_inbox.h"
 #include <nng/protocol/reqrep0/req.h>
 #include <stdlib.h>
-
-/* A peer that restarts is found again soon, and one that stays away costs little. */
-#define RECONNECT_FIRST_MS 20
-#define RECONNECT_MOST_MS  500
 
 enum phase { IDLE, SENDING, RECEIVING, WITH_OWNER };
 
@@ -18,6 +15,7 @@ struct client_context {
     uint32_t next_idle; /* the idle list belongs to the owner's thread */
     enum phase phase;
     uint64_t tag;
+    uint32_t losses_count; /* the client's, when this request was sent */
     int result;
     struct link_context nng; /* received: the reply */
 };
@@ -26,6 +24,8 @@ struct client_context {
 
 struct link_client {
     nng_socket socket;
+    struct link_dialer dialer;
+    _Atomic uint32_t losses_count; /* connections that went away */
     size_t message_bytes_max;
     struct link_inbox inbox;
     uint32_t first_idle;
@@ -41,6 +41,9 @@ static void on_complete(void *data)
     if (context->phase == SENDING && context->result == 0) {
         context->phase = RECEIVING;
         nng_ctx_recv(context->nng.ctx, context->nng.aio);
+        /* on_pipe_gone may have come between, when there was nothing to abort. */
+        if (context->losses_count != context->client->losses_count)
+            nng_aio_abort(context->nng.aio, NNG_ECONNRESET);
         return;
     }
     if (context->phase == SENDING)
@@ -59,8 +62,20 @@ static void on_pipe_gone(nng_pipe pipe, nng_pipe_ev event, void *data)
     struct link_client *client = data;
     (void)pipe;
     (void)event;
+    client->losses_count++;
+    link_dialer_lost(&client->dialer);
     for (uint32_t index = 0; index < client->contexts_count; index++)
         nng_aio_abort(client->contexts[index].nng.aio, NNG_ECONNRESET);
+}
+
+/* Called for exactly those connections of which on_pipe_gone tells, so that a count of
+ * them is right: a connection may end before nng's ADD_POST. */
+static void on_pipe_there(nng_pipe pipe, nng_pipe_ev event, void *data)
+{
+    struct link_client *client = data;
+    (void)pipe;
+    (void)event;
+    link_dialer_gained(&client->dialer);
 }
 
 static int open_contexts(struct link_client *client, uint32_t count, uint32_t timeout_ms)
@@ -91,13 +106,11 @@ static int connect_socket(struct link_client *client, const char *url)
     if (!error)
         error = nng_socket_set_ms(socket, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE);
     if (!error)
-        error = nng_socket_set_ms(socket, NNG_OPT_RECONNMINT, RECONNECT_FIRST_MS);
-    if (!error)
-        error = nng_socket_set_ms(socket, NNG_OPT_RECONNMAXT, RECONNECT_MOST_MS);
+        error = nng_pipe_notify(socket, NNG_PIPE_EV_ADD_PRE, on_pipe_there, client);
     if (!error)
         error = nng_pipe_notify(socket, NNG_PIPE_EV_REM_POST, on_pipe_gone, client);
     if (!error)
-        error = nng_dial(socket, url, NULL, NNG_FLAG_NONBLOCK);
+        error = link_dialer_open(&client->dialer, socket, url);
     return error;
 }
 
@@ -134,7 +147,9 @@ enum status link_client_open(struct link_client **out, const char *url,
 
 void link_client_close(struct link_client *client)
 {
+    link_dialer_stop(&client->dialer);
     nng_close(client->socket);
+    link_dialer_close(&client->dialer);
     for (uint32_t index = 0; index < client->contexts_count; index++)
         link_context_close(&client->contexts[index].nng);
     link_inbox_fini(&client->inbox);
@@ -152,6 +167,7 @@ bool link_client_send(struct link_client *client, struct span bytes, uint64_t ta
     client->first_idle = context->next_idle;
     memcpy(nng_msg_body(message), bytes.data, bytes.size);
     context->tag = tag;
+    context->losses_count = client->losses_count;
     context->phase = SENDING;
     nng_aio_set_msg(context->nng.aio, message);
     nng_ctx_send(context->nng.ctx, context->nng.aio);

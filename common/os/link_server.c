@@ -3,6 +3,7 @@
 #include "common/base/invariant.h"
 #include "common/os/link_context.h"
 #include "common/os/link_inbox.h"
+#include "common/os/link_listener.h"
 #include <nng/protocol/reqrep0/rep.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ struct server_context {
 
 struct link_server {
     nng_socket socket;
+    struct link_listener listener; /* of the url that it was opened with */
     struct link_inbox inbox;
     uint32_t contexts_count;
     struct server_context contexts[];
@@ -54,6 +56,13 @@ static void on_complete(void *data)
     link_inbox_push(&context->server->inbox, context->index);
 }
 
+static void on_arrival(nng_pipe pipe, nng_pipe_ev event, void *data)
+{
+    struct link_server *server = data;
+    (void)event;
+    link_listener_met(&server->listener, pipe);
+}
+
 static int open_contexts(struct link_server *server, uint32_t count)
 {
     for (uint32_t index = 0; index < count; index++) {
@@ -67,6 +76,12 @@ static int open_contexts(struct link_server *server, uint32_t count)
         server->contexts_count++;
     }
     return 0;
+}
+
+static enum status cannot_listen(const char *url, int error, struct fault *fault)
+{
+    return fault_set(fault, STATUS_IO, NULL, "cannot listen on %s: %s", url,
+                     nng_strerror(error));
 }
 
 enum status link_server_open(struct link_server **out, const char *url,
@@ -89,12 +104,13 @@ enum status link_server_open(struct link_server **out, const char *url,
     error = nng_socket_set_size(server->socket, NNG_OPT_RECVMAXSZ, request_bytes_max);
     if (!error)
         error = open_contexts(server, contexts_count);
-    enum status status =
-        error ? fault_set(fault, STATUS_IO, NULL, "%s: %s", url, nng_strerror(error))
-              : link_server_listen(server, url, fault);
-    if (status) {
+    if (!error)
+        error = nng_pipe_notify(server->socket, NNG_PIPE_EV_ADD_PRE, on_arrival, server);
+    if (!error)
+        error = link_listener_open(&server->listener, server->socket, url);
+    if (error) {
         link_server_close(server);
-        return status;
+        return cannot_listen(url, error, fault);
     }
     for (uint32_t index = 0; index < contexts_count; index++)
         receive(&server->contexts[index]);
@@ -106,15 +122,14 @@ enum status link_server_listen(struct link_server *server, const char *url,
                                struct fault *fault)
 {
     int error = nng_listen(server->socket, url, NULL, 0);
-    if (error)
-        return fault_set(fault, STATUS_IO, NULL, "cannot listen on %s: %s", url,
-                         nng_strerror(error));
-    return STATUS_OK;
+    return error ? cannot_listen(url, error, fault) : STATUS_OK;
 }
 
 void link_server_close(struct link_server *server)
 {
+    link_listener_stop(&server->listener);
     nng_close(server->socket);
+    link_listener_close(&server->listener);
     for (uint32_t index = 0; index < server->contexts_count; index++)
         link_context_close(&server->contexts[index].nng);
     link_inbox_fini(&server->inbox);

@@ -3,10 +3,14 @@
 #include "common/os/link.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define CONTEXTS_COUNT    16
 #define REQUESTS_COUNT    1000
+#define RESTARTS_COUNT    100
 #define MESSAGE_BYTES_MAX 4096
 #define DEADLINE_NS       10000000000ull
 
@@ -26,7 +30,7 @@ static void ring(void *data)
     futex_ring(&bell);
 }
 
-static char url[128];
+static char url[100]; /* its path fits a socket address */
 
 static struct link_server *open_server(uint32_t contexts_count)
 {
@@ -161,6 +165,63 @@ static void a_peer_that_goes_away_ends_the_wait_at_once(void)
     link_client_close(client);
 }
 
+/* One reply, while the peer echoes; a call that meets the restart is made again. */
+static void exchange(struct link_server *server, struct link_client *client)
+{
+    CHECK(link_client_send(client, SPAN_LITERAL("x"), 1));
+    for (;;) {
+        uint32_t seen = bell;
+        struct link_reply reply;
+        echo(server);
+        if (!link_client_next(client, &reply)) {
+            CHECK(futex_wait(&bell, seen, DEADLINE_NS));
+            continue;
+        }
+        bool answered = reply.status == STATUS_OK;
+        CHECK(answered || reply.status == STATUS_UNAVAILABLE);
+        link_client_release(client, &reply);
+        if (answered)
+            return;
+        CHECK(link_client_send(client, SPAN_LITERAL("x"), 1));
+    }
+}
+
+/* So often that nng's own redialling has been seen to stop on the way. */
+static void a_peer_is_found_again_after_each_of_many_restarts(void)
+{
+    struct link_client *client = open_client(1, 60000);
+    for (int restart = 0; restart < RESTARTS_COUNT; restart++) {
+        struct link_server *server = open_server(1);
+        exchange(server, client);
+        link_server_close(server);
+    }
+    link_client_close(client);
+}
+
+/* Connects and leaves before both have shaken hands, as a process that is killed does. */
+static void leave_at_the_door(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", url + strlen("ipc://"));
+    int file = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(file >= 0);
+    /* It may be refused while the door is being opened again. */
+    if (connect(file, (struct sockaddr *)&address, sizeof address) == 0)
+        (void)!write(file, "\0SP", 3);
+    close(file);
+}
+
+static void peers_that_leave_at_the_door_do_not_close_it(void)
+{
+    struct link_server *server = open_server(1);
+    for (int peer = 0; peer < 200; peer++)
+        leave_at_the_door();
+    struct link_client *client = open_client(1, 60000);
+    exchange(server, client);
+    link_client_close(client);
+    link_server_close(server);
+}
+
 int main(void)
 {
     snprintf(url, sizeof url, "ipc:///tmp/ropeway-test-link-%d.ipc", (int)getpid());
@@ -168,6 +229,8 @@ int main(void)
     contexts_are_bounded_and_a_silent_peer_times_out();
     a_peer_that_is_not_there_is_a_time_out_and_is_found_when_it_comes();
     a_peer_that_goes_away_ends_the_wait_at_once();
-    puts("4 passed, 0 failed");
+    a_peer_is_found_again_after_each_of_many_restarts();
+    peers_that_leave_at_the_door_do_not_close_it();
+    puts("6 passed, 0 failed");
     return 0;
 }

@@ -264,3 +264,10 @@ class ServiceTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.service.__exit__(None, None, None)
+
+    def run(self, result=None):
+        """Shows what the service said last beside a failure."""
+        failed_before = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > failed_before:
+            print(self.service.log(), file=sys.stderr)
