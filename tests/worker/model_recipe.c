@@ -147,7 +147,8 @@ static void add_metadata(struct maker *maker)
     add_u32(maker, "attention.key_length", RECIPE_KEY_LENGTH);
     add_u32(maker, "attention.value_length", RECIPE_KEY_LENGTH);
     add_u32(maker, "vocab_size", RECIPE_VOCABULARY);
-    add_f32(maker, "attention.layer_norm_rms_epsilon", RECIPE_EPSILON);
+    add_f32(maker, "attention.layer_norm_rms_epsilon",
+            recipe->epsilon == 0 ? RECIPE_EPSILON : recipe->epsilon);
     add_f32(maker, "rope.freq_base", recipe->base);
     add_f32(maker, "rope.freq_base_swa", recipe->local_base);
     add_f32(maker, "attn_logit_softcapping", recipe->attention_softcap);

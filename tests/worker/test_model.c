@@ -155,6 +155,19 @@ Test(model, an_unknown_architecture_is_named)
     check_refused(&recipe, STATUS_UNSUPPORTED, "\"mamba\"");
 }
 
+Test(model, numbers_that_would_spread_as_nan_are_named)
+{
+    const float bad[] = {-1e-5f, NAN, INFINITY};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct model_recipe recipe = llama;
+        recipe.epsilon = bad[i];
+        check_refused(&recipe, STATUS_CORRUPT, "layer_norm_rms_epsilon");
+        recipe = gemma3;
+        recipe.attention_softcap = bad[i];
+        check_refused(&recipe, STATUS_CORRUPT, "attn_logit_softcapping");
+    }
+}
+
 Test(model, a_missing_tensor_is_named)
 {
     const char *names[] = {"token_embd.weight", "output_norm.weight",

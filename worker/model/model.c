@@ -1,6 +1,7 @@
 #include "worker/model/model.h"
 #include "common/base/names.h"
 #include "worker/model/model_keys.h"
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,20 +49,35 @@ static enum status read_windows(struct model *model, struct fault *fault)
     return STATUS_OK;
 }
 
+/* A number that makes no value infinite or NaN, or 0 where that means off. */
+static enum status read_number(const struct model *model, const char *name,
+                               enum key_presence presence, float *value,
+                               struct fault *fault)
+{
+    enum status status = model_key_f32(model, name, presence, value, fault);
+    bool off_allowed = presence == KEY_OPTIONAL;
+    if (status != STATUS_OK || (*value > 0 && *value <= FLT_MAX) ||
+        (off_allowed && *value == 0))
+        return status;
+    return fault_set(fault, STATUS_CORRUPT, "model",
+                     "%s: key '%s' is %g; it must be finite and above 0",
+                     gguf_path(model->gguf), name, (double)*value);
+}
+
 static enum status read_numbers(struct model *model, struct fault *fault)
 {
     model->embedding_scale = 1.0f;
     if (model->architecture->scaled_embedding)
         model->embedding_scale = __builtin_sqrtf((float)model->shape.embedding_length);
     model->attention_scale = attention_scale(model);
-    enum status status = model_key_f32(model, "attention.layer_norm_rms_epsilon",
-                                       KEY_NEEDED, &model->norm_epsilon, fault);
+    enum status status = read_number(model, "attention.layer_norm_rms_epsilon",
+                                     KEY_NEEDED, &model->norm_epsilon, fault);
     if (status == STATUS_OK)
-        status = model_key_f32(model, "attn_logit_softcapping", KEY_OPTIONAL,
-                               &model->attention_softcap, fault);
+        status = read_number(model, "attn_logit_softcapping", KEY_OPTIONAL,
+                             &model->attention_softcap, fault);
     if (status == STATUS_OK)
-        status = model_key_f32(model, "final_logit_softcapping", KEY_OPTIONAL,
-                               &model->logit_softcap, fault);
+        status = read_number(model, "final_logit_softcapping", KEY_OPTIONAL,
+                             &model->logit_softcap, fault);
     return status;
 }
 
