@@ -3,6 +3,7 @@
 #include "common/base/invariant.h"
 #include "common/base/rng.h"
 #include "common/gguf/gguf_type.h"
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -55,9 +56,13 @@ static void fill_blocks(uint8_t *bytes, uint32_t gguf_type)
 /* Bit for bit, but that one NaN is as good as another: a scale may be one. */
 static bool same_values(const float *a, const float *b, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++)
-        if (memcmp(&a[i], &b[i], sizeof a[i]) != 0 && (a[i] == a[i] || b[i] == b[i]))
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t a_bits, b_bits;
+        memcpy(&a_bits, &a[i], sizeof a_bits);
+        memcpy(&b_bits, &b[i], sizeof b_bits);
+        if (a_bits != b_bits && !(isnan(a[i]) && isnan(b[i])))
             return false;
+    }
     return true;
 }
 
