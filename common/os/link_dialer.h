@@ -22,7 +22,7 @@ struct link_dialer {
     _Atomic uint32_t pipes_count; /* connections that stand */
 };
 
-/* The peer need not be there yet. Returns nng's error, 0: none; close it in either case. */
+/* The peer need not be there yet. Returns nng's error, 0: none; close it either way. */
 int link_dialer_open(struct link_dialer *dialer, nng_socket socket, const char *url);
 /* Before the socket is closed. Safe on a zeroed one. */
 void link_dialer_stop(struct link_dialer *dialer);
