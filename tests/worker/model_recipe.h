@@ -28,7 +28,7 @@ struct model_recipe {
     uint32_t window, global_period;      /* 0: none */
     float base, local_base;
     float attention_softcap, logit_softcap;
-    float epsilon; /* 0: RECIPE_EPSILON */
+    float epsilon;       /* 0: RECIPE_EPSILON */
     const char *scaling; /* rope.scaling.type, or NULL */
     float scaling_factor;
     bool rope_factors; /* rope_freqs.weight */
