@@ -71,24 +71,20 @@ static void on_step(void *data)
     bool met = arrivals_count != listener->arrivals_seen;
     listener->arrivals_seen = arrivals_count;
     bool resting = listener->step == PROBE_RESTS || listener->step == PROBE_WAITS;
-    // NOLINTNEXTLINE(bugprone-branch-clone): whom a step met counts after its own result
-    if (met && resting) {
+    if (!resting && nng_aio_result(listener->aio) != 0) {
+        replace(listener);
+    } else if (met && listener->step != PROBE_DIALS) {
         hang_up(listener);
         rest(listener, PROBE_RESTS);
     } else if (listener->step == PROBE_RESTS) {
         listener->looks_count = 0;
         dial(listener);
-    } else if (listener->step == PROBE_WAITS) {
-        look_again(listener);
-    } else if (nng_aio_result(listener->aio) != 0) {
-        replace(listener);
     } else if (listener->step == PROBE_DIALS) {
         greet(listener);
-    } else if (met) {
-        hang_up(listener);
-        rest(listener, PROBE_RESTS);
-    } else {
+    } else if (listener->step == PROBE_GREETS) {
         rest(listener, PROBE_WAITS);
+    } else {
+        look_again(listener);
     }
 }
 
